@@ -1,0 +1,58 @@
+"""Durable A2A servers: every A2A task is a Temporal workflow, its history is the task's log.
+
+Follow one request with the finger::
+
+    HTTP → _app → _server.handler → start or signal the workflow          (API process)
+         → _worker.agent_workflow → _worker.agent_activity → your agent   (worker process)
+         → _worker.event_queue → the log (workflow history)
+         → _server.follower → _log.fold → A2A events → HTTP               (any API process)
+
+Names load on first use, so that workflow code never imports the server half.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from a2a_temporal._agent import Agent
+    from a2a_temporal._app import create_app
+    from a2a_temporal._connect import connect
+    from a2a_temporal._server.handler import TemporalRequestHandler
+    from a2a_temporal._server.options import HandlerOptions
+    from a2a_temporal._worker.options import AgentOptions
+    from a2a_temporal._worker.plugin import A2APlugin
+    from a2a_temporal.errors import PublicError, RetryableError
+
+__all__ = [
+    "A2APlugin",
+    "Agent",
+    "AgentOptions",
+    "HandlerOptions",
+    "PublicError",
+    "RetryableError",
+    "TemporalRequestHandler",
+    "connect",
+    "create_app",
+]
+
+_HOMES = {
+    "A2APlugin": "a2a_temporal._worker.plugin",
+    "Agent": "a2a_temporal._agent",
+    "AgentOptions": "a2a_temporal._worker.options",
+    "HandlerOptions": "a2a_temporal._server.options",
+    "PublicError": "a2a_temporal.errors",
+    "RetryableError": "a2a_temporal.errors",
+    "TemporalRequestHandler": "a2a_temporal._server.handler",
+    "connect": "a2a_temporal._connect",
+    "create_app": "a2a_temporal._app",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,156 @@
+"""The entries of a task log and how each is read from plain JSON.
+
+A malformed entry parses to ``None`` and is skipped, in the workflow and in every reader alike, so
+that a stray signal sent by hand can neither break a task nor make two readers disagree.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any, Literal, cast
+
+from a2a.types.a2a_pb2 import Message
+from google.protobuf.json_format import ParseError
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from a2a_temporal._log import wire
+from a2a_temporal._log.protojson import StreamEvent, event_from_json, from_json
+
+
+@dataclass(frozen=True)
+class TaskStart:
+    """The input of a task's workflow: who asked for what. JSON in the workflow's first event.
+
+    ``message`` is an A2A Message and ``snapshot`` (only after continue-as-new) what the previous
+    run carried over; ``request`` describes the call that brought the message: user, scopes,
+    extensions, configuration and metadata, never credentials.
+    """
+
+    task_id: str
+    context_id: str
+    agent: str
+    message: dict[str, Any]
+    owner: str = ""
+    tenant: str = ""
+    request: dict[str, Any] = field(default_factory=dict[str, Any])
+    at: str = ""
+    snapshot: dict[str, Any] | None = None
+    search_attributes: bool = True
+    version: int = wire.LOG_VERSION
+
+
+@dataclass(frozen=True)
+class MessageEntry:
+    """A further client message (signal ``a2a_message``)."""
+
+    message: Message
+    request: dict[str, Any]
+    at: Timestamp
+
+
+@dataclass(frozen=True)
+class EventsEntry:
+    """A batch of an agent's events (signal ``a2a_events``).
+
+    ``done`` says that the agent's code has returned: nothing of this turn follows.
+    """
+
+    turn: int
+    attempt: int
+    sequence: int
+    events: list[StreamEvent]
+    at: Timestamp
+    done: bool = False
+
+
+@dataclass(frozen=True)
+class EmissionEntry:
+    """Events emitted by workflow code (memo key ``a2a``)."""
+
+    events: list[StreamEvent]
+    at: Timestamp
+
+
+CloseKind = Literal["completed", "failed", "canceled", "terminated", "timed_out"]
+
+
+@dataclass(frozen=True)
+class CloseEntry:
+    """How the engine closed the workflow; counts only when no terminal entry came before."""
+
+    kind: CloseKind
+    at: Timestamp
+    result: Any = None
+
+
+Entry = MessageEntry | EventsEntry | EmissionEntry | CloseEntry
+
+
+def parse_start(value: Any) -> TaskStart | None:
+    """Read the input of a workflow; ``None`` when that workflow is no A2A task."""
+    if not isinstance(value, dict):
+        return None
+    fields = cast("dict[str, Any]", value)
+    known = {name: fields[name] for name in TaskStart.__dataclass_fields__ if name in fields}
+    texts = ("task_id", "context_id", "agent")
+    if not all(isinstance(known.get(name), str) and known[name] for name in texts):
+        return None
+    if not isinstance(known.get("message"), dict):
+        return None
+    return TaskStart(**known)
+
+
+def parse_signal(name: str, value: Any) -> Entry | None:
+    """Read the argument of a signal; ``None`` when it is no entry of the log."""
+    if not isinstance(value, dict):
+        return None
+    fields = cast("dict[str, Any]", value)
+    try:
+        if name == wire.MESSAGE_SIGNAL:
+            message = from_json(fields["message"], Message())
+            if not message.message_id:
+                return None
+            return MessageEntry(message, dict(fields.get("request") or {}), _at(fields))
+        if name == wire.EVENTS_SIGNAL:
+            return EventsEntry(
+                turn=int(fields["turn"]),
+                attempt=int(fields["attempt"]),
+                sequence=int(fields["sequence"]),
+                events=[event_from_json(event) for event in fields["events"]],
+                at=_at(fields),
+                done=bool(fields.get("done", False)),
+            )
+    except (ParseError, KeyError, TypeError, ValueError):
+        return None
+    return None
+
+
+def parse_emission(value: Any) -> EmissionEntry | None:
+    """Read the memo entry that workflow code wrote; ``None`` when it is none."""
+    if not isinstance(value, dict):
+        return None
+    fields = cast("dict[str, Any]", value)
+    try:
+        return EmissionEntry([event_from_json(event) for event in fields["events"]], _at(fields))
+    except (ParseError, KeyError, TypeError, ValueError):
+        return None
+
+
+def now_text(at: datetime) -> str:
+    """Return ``at`` as the wire writes times: RFC 3339, UTC, milliseconds."""
+    text = at.astimezone(timezone.utc).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def parse_time(text: str) -> Timestamp:
+    """Read a time of the wire.
+
+    Raises:
+        ValueError: ``text`` is no RFC 3339 time.
+    """
+    stamp = Timestamp()
+    stamp.FromJsonString(text)
+    return stamp
+
+
+def _at(fields: dict[str, Any]) -> Timestamp:
+    return parse_time(fields["at"]) if fields.get("at") else Timestamp()

@@ -1,0 +1,402 @@
+"""Fold entries of a log into an A2A Task and the events a stream delivers.
+
+The workflow and every reader run this same code over the same entries in the same order, so they
+cannot disagree. The first terminal entry wins; what follows it changes nothing.
+
+Turns: the first message of a task is turn 1, the n-th accepted message is turn n. An accepted
+message is always handled, so a COMPLETED that an agent reports while later messages already wait
+reads as WORKING: the task completes with the last of them.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from a2a.types.a2a_pb2 import (
+    Artifact,
+    Message,
+    Part,
+    Role,
+    Task,
+    TaskArtifactUpdateEvent,
+    TaskState,
+    TaskStatus,
+    TaskStatusUpdateEvent,
+)
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from a2a_temporal._log.entries import (
+    CloseEntry,
+    EmissionEntry,
+    Entry,
+    EventsEntry,
+    MessageEntry,
+    TaskStart,
+    parse_time,
+)
+from a2a_temporal._log.protojson import StreamEvent, digest, from_json, to_json
+
+TERMINAL_STATES = frozenset(
+    {
+        TaskState.TASK_STATE_COMPLETED,
+        TaskState.TASK_STATE_FAILED,
+        TaskState.TASK_STATE_CANCELED,
+        TaskState.TASK_STATE_REJECTED,
+    }
+)
+INTERRUPTED_STATES = frozenset(
+    {TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED}
+)
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A client message that is part of the task: the turn it opens and a hash of its content."""
+
+    turn: int
+    digest: str
+
+
+@dataclass
+class _Checkpoint:
+    """What a turn began with, so that a lost attempt's half-built work can be dropped."""
+
+    artifacts: list[Artifact] = field(default_factory=list[Artifact])
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    agent_message_ids: set[str] = field(default_factory=set[str])
+
+
+@dataclass
+class LogState:
+    """Everything the entries so far say. Changed only by :func:`fold`.
+
+    ``turn``, ``attempt`` and ``sequence`` name the last batch of agent events that counted;
+    ``turn_done`` says the agent's code has returned for that turn. ``reply`` is the direct Message
+    of an agent that answered without making a task.
+    """
+
+    start: TaskStart
+    task: Task
+    accepted: dict[str, Accepted]
+    turn: int = 0
+    attempt: int = 0
+    sequence: int = 0
+    turn_done: bool = False
+    reply: Message | None = None
+    checkpoint: _Checkpoint = field(default_factory=_Checkpoint)
+
+    @property
+    def terminal(self) -> bool:
+        """True once nothing can change the task any more."""
+        return self.task.status.state in TERMINAL_STATES
+
+    @property
+    def interrupted(self) -> bool:
+        """True while the task waits for input or for a credential."""
+        return self.task.status.state in INTERRUPTED_STATES
+
+    @property
+    def turns(self) -> int:
+        """The number of client messages accepted so far."""
+        return len(self.accepted)
+
+    @property
+    def turn_over(self) -> bool:
+        """True when the current turn needs no (further) attempt of the agent."""
+        input_required = self.task.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
+        return self.terminal or self.turn_done or (self.turn == self.turns and input_required)
+
+    def copy_task(self) -> Task:
+        """Return a Task the caller may keep and change."""
+        task = Task()
+        task.CopyFrom(self.task)
+        return task
+
+
+def begin(start: TaskStart) -> LogState:
+    """Return the state of a task just created, or carried over from its previous run."""
+    if start.snapshot is not None:
+        return _restore(start)
+    message = from_json(start.message, Message())
+    message.task_id = start.task_id
+    message.context_id = start.context_id
+    task = Task(
+        id=start.task_id,
+        context_id=start.context_id,
+        status=TaskStatus(state=TaskState.TASK_STATE_SUBMITTED, timestamp=parse_time(start.at)),
+        history=[message],
+    )
+    return LogState(start, task, {message.message_id: Accepted(1, digest(message))})
+
+
+def fold(state: LogState, entry: Entry) -> list[StreamEvent]:
+    """Apply one entry to ``state`` and return the stream events it makes, in order."""
+    if state.terminal:
+        return []
+    match entry:
+        case MessageEntry():
+            _accept(state, entry.message)
+            return []
+        case EventsEntry():
+            return _fold_agent_events(state, entry)
+        case EmissionEntry():
+            return [made for event in entry.events for made in _apply(state, event, entry.at)]
+        case CloseEntry():
+            return _close(state, entry)
+
+
+def snapshot(state: LogState) -> dict[str, Any]:
+    """Return ``state`` as plain JSON for the next run of the workflow (continue-as-new)."""
+    return {
+        "task": to_json(state.task),
+        "accepted": {
+            message_id: [accepted.turn, accepted.digest]
+            for message_id, accepted in state.accepted.items()
+        },
+        "turn": state.turn,
+        "turn_done": state.turn_done,
+        "reply": to_json(state.reply) if state.reply is not None else None,
+    }
+
+
+def _restore(start: TaskStart) -> LogState:
+    carried = start.snapshot or {}
+    reply = carried.get("reply")
+    return LogState(
+        start,
+        from_json(carried["task"], Task()),
+        {
+            message_id: Accepted(int(turn), str(content))
+            for message_id, (turn, content) in carried["accepted"].items()
+        },
+        turn=int(carried.get("turn", 0)),
+        turn_done=bool(carried.get("turn_done", False)),
+        reply=from_json(reply, Message()) if reply else None,
+    )
+
+
+def _accept(state: LogState, message: Message) -> None:
+    if message.message_id in state.accepted:
+        return
+    accepted = Message()
+    accepted.CopyFrom(message)
+    accepted.task_id = state.task.id
+    accepted.context_id = state.task.context_id
+    state.accepted[message.message_id] = Accepted(state.turns + 1, digest(message))
+    _file_status_message(state)
+    state.task.history.append(accepted)
+
+
+def _fold_agent_events(state: LogState, entry: EventsEntry) -> list[StreamEvent]:
+    position = (entry.turn, entry.attempt)
+    current = (state.turn, state.attempt)
+    if position < current or not 1 <= entry.turn <= state.turns:
+        return []
+    made: list[StreamEvent] = []
+    if entry.turn > state.turn:
+        _open_turn(state, entry.turn)
+    elif entry.attempt > state.attempt:
+        if state.turn_done:
+            return []
+        made += _drop_attempt(state)
+    elif entry.sequence <= state.sequence:
+        return []
+    state.attempt = entry.attempt
+    state.sequence = entry.sequence
+    for event in entry.events:
+        made += _apply(state, event, entry.at, turn=entry.turn)
+    state.turn_done = entry.done
+    return made
+
+
+def _open_turn(state: LogState, turn: int) -> None:
+    state.turn = turn
+    state.attempt = 0
+    state.sequence = 0
+    state.turn_done = False
+    kept = _Checkpoint(metadata=to_json(state.task.metadata))
+    for artifact in state.task.artifacts:
+        copy = Artifact()
+        copy.CopyFrom(artifact)
+        kept.artifacts.append(copy)
+    state.checkpoint = kept
+
+
+def _drop_attempt(state: LogState) -> list[StreamEvent]:
+    """Forget what a lost attempt had built; its successor builds it again.
+
+    Readers that already saw artifacts of the lost attempt get the Task anew: A2A has no event that
+    takes an artifact back.
+    """
+    task, kept = state.task, state.checkpoint
+    built = len(task.artifacts) != len(kept.artifacts) or any(
+        now != then for now, then in zip(task.artifacts, kept.artifacts, strict=False)
+    )
+    task.ClearField("artifacts")
+    task.artifacts.extend(kept.artifacts)
+    task.metadata.Clear()
+    from_json(kept.metadata, task.metadata)
+    lost = kept.agent_message_ids
+    if lost:
+        history = [message for message in task.history if message.message_id not in lost]
+        task.ClearField("history")
+        task.history.extend(history)
+        if task.status.message.message_id in lost:
+            task.status.ClearField("message")
+        lost.clear()
+    return [state.copy_task()] if built else []
+
+
+def _apply(
+    state: LogState, event: StreamEvent, at: Timestamp, *, turn: int | None = None
+) -> list[StreamEvent]:
+    if state.terminal:
+        return []
+    match event:
+        case TaskStatusUpdateEvent():
+            return [_set_status(state, event, at, turn=turn)]
+        case TaskArtifactUpdateEvent():
+            return [_set_artifact(state, event)]
+        case Message():
+            return [_set_reply(state, event, at)]
+        case Task():
+            return _merge_task(state, event, at, turn=turn)
+
+
+def _set_status(
+    state: LogState, event: TaskStatusUpdateEvent, at: Timestamp, *, turn: int | None = None
+) -> TaskStatusUpdateEvent:
+    task = state.task
+    made = TaskStatusUpdateEvent()
+    made.CopyFrom(event)
+    made.task_id = task.id
+    made.context_id = task.context_id
+    status = made.status
+    if status.HasField("message"):
+        status.message.task_id = task.id
+        status.message.context_id = task.context_id
+        if turn is not None:
+            state.checkpoint.agent_message_ids.add(status.message.message_id)
+    if turn is not None and turn < state.turns and status.state == TaskState.TASK_STATE_COMPLETED:
+        status.state = TaskState.TASK_STATE_WORKING
+    reported = status.timestamp if status.HasField("timestamp") else at
+    status.timestamp.CopyFrom(max(task.status.timestamp, reported, key=_nanoseconds))
+    _file_status_message(state)
+    task.status.CopyFrom(status)
+    if made.HasField("metadata"):
+        task.metadata.MergeFrom(made.metadata)
+    return made
+
+
+def _set_artifact(state: LogState, event: TaskArtifactUpdateEvent) -> TaskArtifactUpdateEvent:
+    task = state.task
+    made = TaskArtifactUpdateEvent()
+    made.CopyFrom(event)
+    made.task_id = task.id
+    made.context_id = task.context_id
+    update = made.artifact
+    known = next((a for a in task.artifacts if a.artifact_id == update.artifact_id), None)
+    if known is None:
+        made.append = False
+        task.artifacts.append(update)
+    elif not made.append:
+        known.CopyFrom(update)
+    else:
+        known.parts.extend(update.parts)
+        known.metadata.MergeFrom(update.metadata)
+        known.extensions.extend(uri for uri in update.extensions if uri not in known.extensions)
+    return made
+
+
+def _set_reply(state: LogState, message: Message, at: Timestamp) -> TaskStatusUpdateEvent:
+    """An agent answered with a Message instead of a task: that ends it."""
+    reply = Message()
+    reply.CopyFrom(message)
+    reply.context_id = state.task.context_id
+    state.reply = reply
+    status = TaskStatus(state=TaskState.TASK_STATE_COMPLETED, message=reply)
+    return _set_status(state, TaskStatusUpdateEvent(status=status), at)
+
+
+def _merge_task(
+    state: LogState, reported: Task, at: Timestamp, *, turn: int | None
+) -> list[StreamEvent]:
+    """An agent sent a whole Task: take what is new in it, keep what the log already knows."""
+    made: list[StreamEvent] = []
+    known = {message.message_id for message in state.task.history}
+    for message in reported.history:
+        if message.message_id not in known:
+            _file_status_message(state)
+            state.task.history.append(message)
+            if turn is not None:
+                state.checkpoint.agent_message_ids.add(message.message_id)
+    for artifact in reported.artifacts:
+        made.append(_set_artifact(state, TaskArtifactUpdateEvent(artifact=artifact)))
+    says_nothing = (
+        reported.status.state
+        in (TaskState.TASK_STATE_UNSPECIFIED, TaskState.TASK_STATE_SUBMITTED)
+    ) and not reported.status.HasField("message")
+    if reported.HasField("metadata") and says_nothing:
+        state.task.metadata.MergeFrom(reported.metadata)
+    if not says_nothing:
+        update = TaskStatusUpdateEvent(status=reported.status)
+        if reported.HasField("metadata"):
+            update.metadata.CopyFrom(reported.metadata)
+        made.append(_set_status(state, update, at, turn=turn))
+    return made
+
+
+_CLOSED: dict[str, tuple[TaskState, str]] = {
+    "completed": (TaskState.TASK_STATE_COMPLETED, ""),
+    "failed": (TaskState.TASK_STATE_FAILED, "The task failed."),
+    "canceled": (TaskState.TASK_STATE_CANCELED, ""),
+    "terminated": (TaskState.TASK_STATE_FAILED, "The task was terminated by an operator."),
+    "timed_out": (TaskState.TASK_STATE_FAILED, "The task ran out of time."),
+}
+
+
+def _close(state: LogState, entry: CloseEntry) -> list[StreamEvent]:
+    made: list[StreamEvent] = []
+    if entry.kind == "completed" and entry.result is not None:
+        artifact = Artifact(artifact_id="result", name="result", parts=[_result_part(entry.result)])
+        made.append(_set_artifact(state, TaskArtifactUpdateEvent(artifact=artifact)))
+    closed_as, text = _CLOSED[entry.kind]
+    status = TaskStatus(state=closed_as)
+    if text:
+        status.message.CopyFrom(agent_message(text, message_id=f"{state.task.id}-closed"))
+    made.append(_set_status(state, TaskStatusUpdateEvent(status=status), entry.at))
+    return made
+
+
+def agent_message(text: str, *, message_id: str) -> Message:
+    """Return a message of the agent's side with one text part."""
+    return Message(message_id=message_id, role=Role.ROLE_AGENT, parts=[Part(text=text)])
+
+
+def _result_part(result: Any) -> Part:
+    if isinstance(result, str):
+        return Part(text=result)
+    return from_json({"data": result}, Part())
+
+
+def _file_status_message(state: LogState) -> None:
+    """Move the message of the present status to the history, before something follows it."""
+    status = state.task.status
+    if status.HasField("message"):
+        state.task.history.append(status.message)
+        status.ClearField("message")
+
+
+def _nanoseconds(stamp: Timestamp) -> int:
+    return stamp.ToNanoseconds()
+
+
+__all__ = [
+    "INTERRUPTED_STATES",
+    "TERMINAL_STATES",
+    "Accepted",
+    "LogState",
+    "agent_message",
+    "begin",
+    "fold",
+    "snapshot",
+]

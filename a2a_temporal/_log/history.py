@@ -1,0 +1,96 @@
+"""From Temporal history events to entries: the reader's way into the log."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from temporalio.api.common.v1 import Payload
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.converter import DataConverter
+
+from a2a_temporal._log import wire
+from a2a_temporal._log.entries import (
+    CloseEntry,
+    CloseKind,
+    Entry,
+    TaskStart,
+    parse_emission,
+    parse_signal,
+    parse_start,
+)
+
+
+@dataclass(frozen=True)
+class Successor:
+    """The run ended by continue-as-new; the log goes on in ``run_id``."""
+
+    run_id: str
+
+
+_CLOSING: dict[str, CloseKind] = {
+    "workflow_execution_completed_event_attributes": "completed",
+    "workflow_execution_failed_event_attributes": "failed",
+    "workflow_execution_canceled_event_attributes": "canceled",
+    "workflow_execution_terminated_event_attributes": "terminated",
+    "workflow_execution_timed_out_event_attributes": "timed_out",
+}
+
+
+async def start_of(event: HistoryEvent, converter: DataConverter) -> TaskStart | None:
+    """Read a run's first event; ``None`` when the workflow is no A2A task."""
+    payloads = event.workflow_execution_started_event_attributes.input.payloads
+    return parse_start(await _decode(payloads[:1], converter))
+
+
+async def entry_of(event: HistoryEvent, converter: DataConverter) -> Entry | Successor | None:
+    """Read any later event; ``None`` when it is not part of the task log."""
+    kind = event.WhichOneof("attributes")
+    if kind == "workflow_execution_signaled_event_attributes":
+        signaled = event.workflow_execution_signaled_event_attributes
+        if signaled.signal_name not in (wire.MESSAGE_SIGNAL, wire.EVENTS_SIGNAL):
+            return None
+        value = await _decode(signaled.input.payloads[:1], converter)
+        return parse_signal(signaled.signal_name, value)
+    if kind == "workflow_properties_modified_event_attributes":
+        fields = event.workflow_properties_modified_event_attributes.upserted_memo.fields
+        if wire.ENTRY_MEMO not in fields:
+            return None
+        return parse_emission(await _decode([fields[wire.ENTRY_MEMO]], converter))
+    if kind == "workflow_execution_continued_as_new_event_attributes":
+        continued = event.workflow_execution_continued_as_new_event_attributes
+        return Successor(continued.new_execution_run_id)
+    if kind in _CLOSING:
+        return await _close_entry(event, _CLOSING[kind], converter)
+    return None
+
+
+async def _close_entry(
+    event: HistoryEvent, kind: CloseKind, converter: DataConverter
+) -> CloseEntry | Successor:
+    attributes = getattr(event, str(event.WhichOneof("attributes")))
+    successor: str = getattr(attributes, "new_execution_run_id", "")
+    if successor:
+        return Successor(successor)
+    result = None
+    if kind == "completed":
+        payloads = event.workflow_execution_completed_event_attributes.result.payloads
+        result = await _decode(payloads[:1], converter)
+    return CloseEntry(kind, _event_time(event), result)
+
+
+async def _decode(payloads: Sequence[Payload], converter: DataConverter) -> Any:
+    """Decode one payload to plain JSON; a payload that is no JSON reads as ``None``."""
+    if not payloads:
+        return None
+    try:
+        return (await converter.decode(payloads, [Any]))[0]  # pyright: ignore[reportArgumentType] # Any is the documented hint for "as JSON says"
+    except (RuntimeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _event_time(event: HistoryEvent) -> Timestamp:
+    stamp = Timestamp()
+    stamp.CopyFrom(event.event_time)
+    stamp.nanos -= stamp.nanos % 1_000_000
+    return stamp

@@ -1,0 +1,99 @@
+"""A2A protobufs to and from plain JSON values: the one module that converts.
+
+Temporal encodes a protobuf only as a top-level argument, so entries carry ProtoJSON instead:
+readable in the Temporal UI, tolerant of unknown fields, and usable from any language.
+"""
+
+import hashlib
+from datetime import datetime, timezone
+from typing import Any, TypeVar, cast
+
+from a2a.types.a2a_pb2 import (
+    Message,
+    StreamResponse,
+    Task,
+    TaskArtifactUpdateEvent,
+    TaskStatusUpdateEvent,
+)
+from google.protobuf import json_format
+from google.protobuf.message import Message as ProtobufMessage
+from google.protobuf.timestamp_pb2 import Timestamp
+
+StreamEvent = Task | Message | TaskStatusUpdateEvent | TaskArtifactUpdateEvent
+"""What an A2A stream may carry (A2A 1.0 section 3.1.2)."""
+
+_ProtoT = TypeVar("_ProtoT", bound=ProtobufMessage)
+
+_MILLISECOND = 1_000_000
+
+
+def to_json(message: ProtobufMessage) -> dict[str, Any]:
+    """Return the ProtoJSON form, map keys sorted (protobuf's own order differs per process)."""
+    return cast("dict[str, Any]", _sorted(json_format.MessageToDict(message)))
+
+
+def from_json(value: Any, into: _ProtoT) -> _ProtoT:
+    """Parse ProtoJSON into ``into``, ignoring unknown fields.
+
+    Raises:
+        google.protobuf.json_format.ParseError: ``value`` is not that message.
+    """
+    return json_format.ParseDict(value, into, ignore_unknown_fields=True)
+
+
+def event_to_json(event: StreamEvent) -> dict[str, Any]:
+    """Return one stream event as StreamResponse ProtoJSON, without the ids every event repeats."""
+    response = StreamResponse()
+    match event:
+        case TaskStatusUpdateEvent():
+            response.status_update.CopyFrom(event)
+            response.status_update.ClearField("task_id")
+            response.status_update.ClearField("context_id")
+        case TaskArtifactUpdateEvent():
+            response.artifact_update.CopyFrom(event)
+            response.artifact_update.ClearField("task_id")
+            response.artifact_update.ClearField("context_id")
+        case Message():
+            response.message.CopyFrom(event)
+        case Task():
+            response.task.CopyFrom(event)
+    return to_json(response)
+
+
+def event_from_json(value: Any) -> StreamEvent:
+    """Parse what :func:`event_to_json` wrote.
+
+    Raises:
+        google.protobuf.json_format.ParseError: ``value`` is no StreamResponse, or an empty one.
+    """
+    response = from_json(value, StreamResponse())
+    kind = response.WhichOneof("payload")
+    if kind is None:
+        raise json_format.ParseError(f"no event of a known kind in {value!r}")
+    return cast("StreamEvent", getattr(response, kind))
+
+
+def digest(message: Message) -> str:
+    """Return a short hash of what a client said, without the ids the server fills in."""
+    bare = Message()
+    bare.CopyFrom(message)
+    bare.ClearField("task_id")
+    bare.ClearField("context_id")
+    return hashlib.sha256(bare.SerializeToString(deterministic=True)).hexdigest()[:32]
+
+
+def timestamp(at: datetime) -> Timestamp:
+    """Return ``at`` as a Timestamp in UTC, cut to milliseconds (A2A 1.0 section 5.6.1)."""
+    stamp = Timestamp()
+    stamp.FromDatetime(at.astimezone(timezone.utc))
+    stamp.nanos -= stamp.nanos % _MILLISECOND
+    return stamp
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value)
+        return {key: _sorted(items[key]) for key in sorted(items)}
+    if isinstance(value, list):
+        return [_sorted(item) for item in cast("list[Any]", value)]
+    return value

@@ -1,0 +1,65 @@
+"""Read a whole log once: every page of a run's history, folded."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRequest
+from temporalio.client import Client
+
+from a2a_temporal._log.fold import LogState, begin, fold
+from a2a_temporal._log.history import Successor, entry_of, start_of
+
+_PAGE_EVENTS = 1000
+_RPC_TIMEOUT = timedelta(seconds=5)
+
+
+class NoTaskError(Exception):
+    """The workflow is no A2A task."""
+
+
+async def read_log(client: Client, task_id: str, *, run_id: str = "") -> LogState:
+    """Fold the present log of a task; needs no worker and works after the workflow has closed.
+
+    Args:
+        client: Connected client; payloads are decoded with its data converter.
+        task_id: The task, which is the workflow id.
+        run_id: One run; the newest by default, which carries what the earlier ones knew.
+
+    Raises:
+        NoTaskError: The workflow exists but is no A2A task.
+        temporalio.service.RPCError: Temporal did not answer, or knows no such workflow.
+    """
+    state: LogState | None = None
+    async for event in history_events(client, task_id, run_id):
+        if state is None:
+            start = await start_of(event, client.data_converter)
+            if start is None:
+                raise NoTaskError(task_id)
+            state = begin(start)
+            continue
+        entry = await entry_of(event, client.data_converter)
+        if entry is not None and not isinstance(entry, Successor):
+            fold(state, entry)
+    if state is None:
+        raise NoTaskError(task_id)
+    return state
+
+
+async def history_events(client: Client, task_id: str, run_id: str) -> AsyncIterator[HistoryEvent]:
+    """Yield the history events a run has now, page by page."""
+    request = GetWorkflowExecutionHistoryRequest(
+        namespace=client.namespace,
+        execution=WorkflowExecution(workflow_id=task_id, run_id=run_id),
+        maximum_page_size=_PAGE_EVENTS,
+    )
+    while True:
+        page = await client.workflow_service.get_workflow_execution_history(
+            request, retry=True, timeout=_RPC_TIMEOUT
+        )
+        for event in page.history.events:
+            yield event
+        if not page.next_page_token:
+            return
+        request.next_page_token = page.next_page_token

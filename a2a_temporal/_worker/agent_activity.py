@@ -1,0 +1,295 @@
+"""The activities that run an ``AgentExecutor``: one attempt at one turn, and the cancel hook.
+
+The wrapper heartbeats, publishes, and turns whatever happens to the agent's code into exactly one
+of: the turn is over, another attempt is due, the task failed, the task was canceled.
+"""
+
+import asyncio
+import contextlib
+import logging
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, NoReturn
+
+from a2a.auth.user import User
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.context import ServerCallContext
+from a2a.types.a2a_pb2 import Message, SendMessageConfiguration, SendMessageRequest, Task
+from a2a.utils.errors import A2AError
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+from a2a_temporal import errors
+from a2a_temporal._log import wire
+from a2a_temporal._log.protojson import from_json
+from a2a_temporal._log.reading import read_log
+from a2a_temporal._worker.event_queue import PublishingQueue, Send, completed
+from a2a_temporal._worker.options import AgentOptions
+from a2a_temporal._worker.turn import Turn, TurnInput, enter_turn
+
+logger = logging.getLogger("a2a_temporal.agent")
+
+_LONGEST_SEND_PAUSE = 5.0
+# A payload may have 2 MB; the rest of an entry and the growth by escapes need room.
+_ENTRY_LIMIT_BYTES = 1_800_000
+
+
+class LogClosedError(Exception):
+    """The workflow takes no more entries: it was closed under the running turn."""
+
+
+@dataclass(frozen=True)
+class CallUser(User):
+    """The user of the request that began the turn, as the server authenticated them."""
+
+    name: str
+    authenticated: bool
+
+    @property
+    def is_authenticated(self) -> bool:
+        """Whether the server knew who this is."""
+        return self.authenticated
+
+    @property
+    def user_name(self) -> str:
+        """The name the server knew."""
+        return self.name
+
+
+class AgentActivities:
+    """The two activities of an agent, for ``Worker(activities=...)``.
+
+    Args:
+        executor: The agent; shared by all turns of this worker.
+        options: How turns are run.
+    """
+
+    def __init__(self, executor: AgentExecutor, options: AgentOptions) -> None:
+        self._executor = executor
+        self._options = options
+
+    @activity.defn(name=wire.RUN_AGENT_ACTIVITY)
+    async def run_agent(self, turn_input: TurnInput) -> None:
+        """Run one attempt at a turn to its end."""
+        info = activity.info()
+        turn = Turn(turn_input.task_id, turn_input.context_id, turn_input.turn, info.attempt)
+        task: Task | None = None
+        if turn.turn > 1 or turn.attempt > 1:
+            log = await read_log(activity.client(), turn.task_id, run_id=info.workflow_run_id)
+            if log.turn >= turn.turn and log.turn_over:
+                return
+            task = log.task if log.turn else None
+        attempt = _Attempt(self._executor, self._options, turn, _context(turn_input, task))
+        await attempt.run()
+
+    @activity.defn(name=wire.CANCEL_AGENT_ACTIVITY)
+    async def cancel_agent(self, turn_input: TurnInput) -> None:
+        """Give the agent's ``cancel()`` a chance to clean up a task of which no turn runs."""
+        info = activity.info()
+        turn = Turn(turn_input.task_id, turn_input.context_id, turn_input.turn, turn_input.attempt)
+        log = await read_log(activity.client(), turn.task_id, run_id=info.workflow_run_id)
+        attempt = _Attempt(
+            self._executor,
+            self._options,
+            turn,
+            _context(turn_input, log.task),
+            sequence=turn_input.sequence,
+        )
+        await attempt.call_cancel_hook()
+
+
+class _Attempt:
+    """One attempt at one turn: the agent's code, its queue, and its heart."""
+
+    def __init__(
+        self,
+        executor: AgentExecutor,
+        options: AgentOptions,
+        turn: Turn,
+        context: RequestContext,
+        *,
+        sequence: int = 0,
+    ) -> None:
+        self._executor = executor
+        self._options = options
+        self._turn = turn
+        self._context = context
+        client = activity.client()
+        stored_outside = client.data_converter.external_storage is not None
+        self._queue = PublishingQueue(
+            _sender(client, turn.task_id, activity.info().workflow_run_id),
+            turn=turn.turn,
+            attempt=turn.attempt,
+            sequence=sequence,
+            batch_interval=options.batch_interval,
+            limit_bytes=None if stored_outside else _ENTRY_LIMIT_BYTES,
+        )
+
+    async def run(self) -> None:
+        enter_turn(self._turn)
+        async with _heartbeats(self._options.heartbeat_interval):
+            agent = asyncio.create_task(self._guarded_execute())
+            try:
+                failure = await asyncio.shield(agent)
+            except asyncio.CancelledError:
+                await self._stop(agent)
+                raise
+            await self._finish(failure)
+
+    async def call_cancel_hook(self) -> None:
+        enter_turn(self._turn)
+        async with _heartbeats(self._options.heartbeat_interval):
+            await self._cancel_hook()
+            await self._queue.close(done=False)
+
+    async def _guarded_execute(self) -> BaseException | None:
+        """Run the agent; even its SystemExit is a failure of the task, not of the worker."""
+        try:
+            await self._executor.execute(self._context, self._queue)
+        except BaseException as failure:  # noqa: BLE001 # whatever user code raises ends here
+            return failure
+        return None
+
+    async def _finish(self, failure: BaseException | None) -> None:
+        if failure is None:
+            if not self._queue.settled:
+                await self._queue.enqueue_event(completed())
+            try:
+                await self._queue.close(done=True)
+            except LogClosedError:
+                logger.info("Task %s was closed before its turn ended", self._turn.task_id)
+            return
+        if isinstance(failure, LogClosedError):
+            self._queue.abandon()
+            logger.info("Task %s was closed under its running turn", self._turn.task_id)
+            return
+        with contextlib.suppress(LogClosedError, errors.PublicError):
+            await self._queue.close(done=False)
+        self._raise(failure)
+
+    async def _stop(self, agent: "asyncio.Task[BaseException | None]") -> None:
+        """Stop the agent's code, wait until it has stopped, and say why it was."""
+        details = activity.cancellation_details()
+        agent.cancel()
+        await asyncio.wait([agent])
+        if details is not None and details.cancel_requested:
+            await self._cancel_hook()
+            with contextlib.suppress(LogClosedError, errors.PublicError):
+                await self._queue.close(done=True)
+            return
+        self._queue.abandon()
+        if details is not None and details.worker_shutdown:
+            raise ApplicationError(
+                "The worker was shut down under a running turn",
+                type=errors.WORKER_SHUTDOWN,
+                next_retry_delay=timedelta(milliseconds=1),
+            )
+
+    async def _cancel_hook(self) -> None:
+        limit = self._options.cancel_timeout.total_seconds()
+        try:
+            await asyncio.wait_for(self._executor.cancel(self._context, self._queue), limit)
+        except Exception:
+            logger.exception(
+                "cancel() of the agent failed for task %s; the task is canceled all the same",
+                self._turn.task_id,
+            )
+
+    def _raise(self, failure: BaseException) -> NoReturn:
+        reference = uuid.uuid4().hex[:12]
+        logger.error(
+            "The agent failed in task %s, turn %d, attempt %d (reference %s)",
+            self._turn.task_id,
+            self._turn.turn,
+            self._turn.attempt,
+            reference,
+            exc_info=failure,
+        )
+        retry = isinstance(failure, errors.RetryableError)
+        raise ApplicationError(
+            f"{type(failure).__name__}: {failure}",
+            _public_text(failure),
+            reference,
+            type=errors.AGENT_RETRY if retry else errors.AGENT_FAILED,
+            non_retryable=not retry,
+        ) from failure
+
+
+def _public_text(failure: BaseException) -> str | None:
+    if isinstance(failure, errors.PublicError):
+        return failure.text
+    if isinstance(failure, A2AError):
+        return failure.message
+    return None
+
+
+def _context(turn_input: TurnInput, task: Task | None) -> RequestContext:
+    """Rebuild the RequestContext of the call that began the turn, in this other process."""
+    request = turn_input.request
+    params = SendMessageRequest(
+        tenant=turn_input.tenant, message=from_json(turn_input.message, Message())
+    )
+    if request.get("configuration"):
+        params.configuration.CopyFrom(
+            from_json(request["configuration"], SendMessageConfiguration())
+        )
+    if request.get("metadata"):
+        from_json(request["metadata"], params.metadata)
+    state: dict[str, Any] = {
+        "headers": dict(request.get("headers") or {}),
+        "scopes": list(request.get("scopes") or []),
+    }
+    call_context = ServerCallContext(
+        user=CallUser(request.get("user", ""), bool(request.get("authenticated", False))),
+        tenant=turn_input.tenant,
+        requested_extensions=set(request.get("extensions") or []),
+        state=state,
+    )
+    return RequestContext(
+        call_context,
+        params,
+        task_id=turn_input.task_id,
+        context_id=turn_input.context_id,
+        task=task,
+    )
+
+
+def _sender(client: Client, task_id: str, run_id: str) -> Send:
+    """Return a function that signals an entry and does not give up while the run is open."""
+    workflow = client.get_workflow_handle(task_id, run_id=run_id)
+
+    async def send(entry: dict[str, Any]) -> None:
+        pause = 0.1
+        while True:
+            try:
+                await workflow.signal(wire.EVENTS_SIGNAL, entry)
+            except RPCError as error:
+                if error.status == RPCStatusCode.NOT_FOUND:
+                    raise LogClosedError(task_id) from error
+                if error.status == RPCStatusCode.INVALID_ARGUMENT:
+                    raise
+                logger.warning("Temporal took no entry of task %s yet: %s", task_id, error.status)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, _LONGEST_SEND_PAUSE)
+            else:
+                return
+
+    return send
+
+
+@contextlib.asynccontextmanager
+async def _heartbeats(interval: timedelta) -> AsyncIterator[None]:
+    async def beat() -> None:
+        while True:
+            activity.heartbeat()
+            await asyncio.sleep(interval.total_seconds())
+
+    beating = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        beating.cancel()

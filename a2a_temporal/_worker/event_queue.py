@@ -1,0 +1,238 @@
+"""The event queue an agent writes to: it publishes to the task's log.
+
+State changes leave at once, artifact chunks in batches. The queue owns the order: one signal is
+under way at a time, and a batch is sent again until Temporal has it, so an attempt's events form
+one numbered sequence without gaps.
+"""
+
+import asyncio
+import json
+import logging
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from a2a.server.events.event_queue_v2 import EventQueue
+from a2a.types.a2a_pb2 import (
+    Message,
+    Task,
+    TaskArtifactUpdateEvent,
+    TaskState,
+    TaskStatus,
+    TaskStatusUpdateEvent,
+)
+
+from a2a_temporal._log import wire
+from a2a_temporal._log.entries import now_text
+from a2a_temporal._log.fold import INTERRUPTED_STATES, TERMINAL_STATES
+from a2a_temporal._log.protojson import StreamEvent, event_to_json, timestamp
+from a2a_temporal.errors import PublicError
+
+logger = logging.getLogger("a2a_temporal.agent")
+
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+"""Signals one events entry to the task's workflow."""
+
+_BATCH_BYTES = 64 * 1024
+_ENTRY_BYTES = 512 * 1024
+_BUFFER_BYTES = 4 * 1024 * 1024
+_DOUBLING_BATCHES = 1000
+
+
+class PublishingQueue(EventQueue):
+    """An ``EventQueue`` whose other end is the task's log.
+
+    Args:
+        send: Delivers one entry; raises when the log takes no more entries.
+        turn: Number of the turn.
+        attempt: Number of the attempt at it.
+        sequence: Number of the last batch already sent.
+        batch_interval: Pause between two batches of artifact chunks.
+        limit_bytes: Largest event that fits into one entry; ``None`` for no limit.
+    """
+
+    def __init__(
+        self,
+        send: Send,
+        *,
+        turn: int,
+        attempt: int,
+        sequence: int = 0,
+        batch_interval: timedelta,
+        limit_bytes: int | None,
+    ) -> None:
+        self._send = send
+        self._turn = turn
+        self._attempt = attempt
+        self._sequence = sequence
+        self._interval = batch_interval.total_seconds()
+        self._limit = limit_bytes
+        self._waiting: deque[tuple[dict[str, Any], int]] = deque()
+        self._waiting_bytes = 0
+        self._urgent = False
+        self._changed = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._closed = False
+        self._last_sent = 0.0
+        self._sender: asyncio.Task[None] | None = None
+        self._finished_artifacts: set[str] = set()
+        self.state: TaskState | None = None
+        self.replied = False
+
+    async def enqueue_event(self, event: StreamEvent) -> None:
+        """Publish one event; waits only while Temporal is far behind the agent.
+
+        Raises:
+            PublicError: The event is larger than a log entry can be, appends to an artifact whose
+                last chunk was sent, or mixes a direct Message with task events.
+        """
+        if self._closed:
+            logger.warning("An event published after execute() had returned was dropped")
+            return
+        await self._room.wait()
+        self._observe(event)
+        written = event_to_json(event)
+        size = self._measure(event, written)
+        self._waiting.append((written, size))
+        self._waiting_bytes += size
+        if not isinstance(event, TaskArtifactUpdateEvent) or self._waiting_bytes >= _BATCH_BYTES:
+            self._urgent = True
+        if self._waiting_bytes >= _BUFFER_BYTES:
+            self._room.clear()
+        if self._sender is None:
+            self._sender = asyncio.create_task(self._send_batches())
+        self._changed.set()
+        self._raise_if_broken()
+
+    async def close(self, *, done: bool) -> None:
+        """Send what waits; returns when all of it is in the log.
+
+        Args:
+            done: The agent's code has returned, so nothing of this turn follows.
+        """
+        self._closed = True
+        self._changed.set()
+        if self._sender is not None:
+            await self._sender
+        await self._send_waiting(done=done)
+
+    def abandon(self) -> None:
+        """Drop what waits: the attempt is void."""
+        self._closed = True
+        self._waiting.clear()
+        if self._sender is not None:
+            self._sender.cancel()
+
+    @property
+    def settled(self) -> bool:
+        """True when the turn's last status leaves nothing to be said: terminal or interrupted."""
+        return self.replied or self.state in TERMINAL_STATES or self.state in INTERRUPTED_STATES
+
+    def _observe(self, event: StreamEvent) -> None:
+        match event:
+            case Message():
+                if self.state is not None:
+                    raise PublicError(
+                        "The agent sent a direct Message after it had begun a task. An agent "
+                        "answers either with one Message or with task events."
+                    )
+                self.replied = True
+            case TaskStatusUpdateEvent():
+                self._raise_if_replied()
+                event.status.timestamp.CopyFrom(timestamp(datetime.now(timezone.utc)))
+                self.state = event.status.state
+            case TaskArtifactUpdateEvent():
+                self._raise_if_replied()
+                self.state = self.state or TaskState.TASK_STATE_WORKING
+                self._observe_chunk(event)
+            case Task():
+                self._raise_if_replied()
+                event.status.timestamp.CopyFrom(timestamp(datetime.now(timezone.utc)))
+                self.state = event.status.state
+
+    def _observe_chunk(self, event: TaskArtifactUpdateEvent) -> None:
+        artifact_id = event.artifact.artifact_id
+        if event.append and artifact_id in self._finished_artifacts:
+            raise PublicError(
+                f"The agent appended to artifact {artifact_id!r} after its last chunk."
+            )
+        if event.last_chunk:
+            self._finished_artifacts.add(artifact_id)
+        elif not event.append:
+            self._finished_artifacts.discard(artifact_id)
+
+    def _raise_if_replied(self) -> None:
+        if self.replied:
+            raise PublicError(
+                "The agent sent task events after a direct Message. An agent answers either with "
+                "one Message or with task events."
+            )
+
+    def _measure(self, event: StreamEvent, written: dict[str, Any]) -> int:
+        size = event.ByteSize()
+        if self._limit is not None and size * 4 > self._limit:
+            size = len(json.dumps(written))
+            if size > self._limit:
+                raise PublicError(
+                    f"The agent published an event of {size} bytes; {self._limit} bytes fit into "
+                    "one entry of the task log. Publish it in chunks (append=True), or configure "
+                    "ExternalStorage on the Temporal client's data converter."
+                )
+        return size
+
+    def _raise_if_broken(self) -> None:
+        if self._sender is not None and self._sender.done() and not self._sender.cancelled():
+            self._sender.result()
+
+    async def _send_batches(self) -> None:
+        while not self._closed:
+            await self._changed.wait()
+            self._changed.clear()
+            await self._pause()
+            if not self._closed:
+                await self._send_waiting(done=False)
+
+    async def _pause(self) -> None:
+        """Hold artifact chunks back for a moment, unless something urgent waits too."""
+        # Each batch costs four events of history; doubling the pause keeps a day below the limit.
+        interval = self._interval * 2 ** (self._sequence / _DOUBLING_BATCHES)
+        until = self._last_sent + interval
+        while not (self._urgent or self._closed) and (left := until - time.monotonic()) > 0:
+            try:
+                await asyncio.wait_for(self._changed.wait(), left)
+            except (TimeoutError, asyncio.TimeoutError):
+                return
+            self._changed.clear()
+
+    async def _send_waiting(self, *, done: bool) -> None:
+        while self._waiting:
+            batch: list[dict[str, Any]] = []
+            size = 0
+            while self._waiting and (not batch or size + self._waiting[0][1] <= _ENTRY_BYTES):
+                written, bytes_ = self._waiting.popleft()
+                batch.append(written)
+                size += bytes_
+            self._waiting_bytes -= size
+            self._urgent = False
+            self._room.set()
+            self._sequence += 1
+            await self._send(
+                {
+                    "version": wire.LOG_VERSION,
+                    "turn": self._turn,
+                    "attempt": self._attempt,
+                    "sequence": self._sequence,
+                    "events": batch,
+                    "at": now_text(datetime.now(timezone.utc)),
+                    **({"done": True} if done and not self._waiting else {}),
+                }
+            )
+            self._last_sent = time.monotonic()
+
+
+def completed() -> TaskStatusUpdateEvent:
+    """Return the status an agent means that returns without saying how its turn ended."""
+    return TaskStatusUpdateEvent(status=TaskStatus(state=TaskState.TASK_STATE_COMPLETED))

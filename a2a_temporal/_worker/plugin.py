@@ -1,0 +1,78 @@
+"""``A2APlugin``: everything a worker needs to run A2A tasks, in one line."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from a2a.server.agent_execution import AgentExecutor
+from temporalio.plugin import SimplePlugin
+from temporalio.worker import WorkerConfig, WorkflowRunner
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
+
+from a2a_temporal._worker.agent_activity import AgentActivities
+from a2a_temporal._worker.agent_workflow import agent_workflow
+from a2a_temporal._worker.options import AgentOptions
+
+_PASSED_THROUGH = (
+    "a2a_temporal",  # pure in workflow code; reloading it per workflow run would only cost time
+    "a2a",  # its import reaches starlette and anyio, which the sandbox cannot load
+    "google.protobuf",  # generated classes register once per process
+    "google.api",
+    "google.rpc",
+)
+
+
+class A2APlugin(SimplePlugin):
+    """Let a worker run A2A tasks: ``Worker(client, task_queue=..., plugins=[A2APlugin(...)])``.
+
+    A turn of the agent is run at least once: a lost worker's turn is run again, up to
+    ``AgentOptions.maximum_attempts`` times, and what the lost attempt had published is dropped.
+
+    Args:
+        agent_executor: An unmodified ``AgentExecutor`` of a2a-sdk. Omit it on a worker that runs
+            only workflows of your own.
+        options: Limits and rhythm of the agent's turns.
+    """
+
+    def __init__(
+        self, *, agent_executor: AgentExecutor | None = None, options: AgentOptions | None = None
+    ) -> None:
+        self._options = options or AgentOptions()
+        activities: list[Callable[..., Any]] = []
+        workflows: list[type] = []
+        if agent_executor is not None:
+            _check_executor(agent_executor)
+            agent = AgentActivities(agent_executor, self._options)
+            activities = [agent.run_agent, agent.cancel_agent]
+            workflows = [agent_workflow(self._options)]
+        super().__init__(
+            "a2a_temporal.A2APlugin",
+            activities=activities,
+            workflows=workflows,
+            workflow_runner=_pass_through,
+        )
+
+    def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
+        """Add the activities and workflows, and let heartbeats (hence cancels) through in time."""
+        config = super().configure_worker(config)
+        interval = self._options.heartbeat_interval
+        for name in ("max_heartbeat_throttle_interval", "default_heartbeat_throttle_interval"):
+            config[name] = min(config.get(name, interval), interval)
+        return config
+
+
+def _check_executor(executor: object) -> None:
+    missing: Sequence[str] = [
+        name for name in ("execute", "cancel") if not callable(getattr(executor, name, None))
+    ]
+    if missing or isinstance(executor, type):
+        raise TypeError(
+            "A2APlugin(agent_executor=...) takes an AgentExecutor instance, got "
+            f"{executor!r}. Pass an object with async execute() and cancel()."
+        )
+
+
+def _pass_through(runner: WorkflowRunner | None) -> WorkflowRunner:
+    if not isinstance(runner, SandboxedWorkflowRunner):
+        return runner if runner is not None else SandboxedWorkflowRunner()
+    restrictions = runner.restrictions.with_passthrough_modules(*_PASSED_THROUGH)
+    return SandboxedWorkflowRunner(restrictions=restrictions)

@@ -1,0 +1,138 @@
+"""The workflow's end of the log: receive entries, emit events, know the own Task.
+
+All state is created in ``__init__`` and must be reached from the workflow's ``@workflow.init``.
+Signal handlers only append to the log; decisions belong into the workflow's main coroutine.
+"""
+
+from collections import deque
+from dataclasses import dataclass, replace
+from datetime import timezone
+from typing import Any, NoReturn
+
+from temporalio import workflow
+from temporalio.common import SearchAttributeKey
+
+with workflow.unsafe.imports_passed_through():
+    from a2a.types.a2a_pb2 import Message, TaskState, TaskStatus, TaskStatusUpdateEvent
+
+    from a2a_temporal._log import wire
+    from a2a_temporal._log.entries import (
+        EmissionEntry,
+        MessageEntry,
+        TaskStart,
+        now_text,
+        parse_signal,
+        parse_time,
+    )
+    from a2a_temporal._log.fold import LogState, agent_message, begin, fold, snapshot
+    from a2a_temporal._log.protojson import StreamEvent, event_to_json, to_json
+
+_STATE = SearchAttributeKey.for_keyword(wire.STATE_ATTRIBUTE)
+_UPDATED = SearchAttributeKey.for_datetime(wire.UPDATED_ATTRIBUTE)
+
+
+@dataclass(frozen=True)
+class ReceivedMessage:
+    """A client message the workflow has yet to handle, with the call that brought it."""
+
+    message: Message
+    request: dict[str, Any]
+
+
+class TaskLog:
+    """A task's log as its own workflow sees it.
+
+    Args:
+        start: The workflow's input.
+    """
+
+    def __init__(self, start: TaskStart) -> None:
+        self.state: LogState = begin(start)
+        self.inbox: deque[ReceivedMessage] = deque()
+        if start.snapshot is None:
+            self.inbox.append(ReceivedMessage(self.state.task.history[0], start.request))
+        else:
+            self._restore_inbox(start.snapshot)
+        self._indexed: tuple[Any, int] = self._status_key()
+        workflow.set_signal_handler(wire.MESSAGE_SIGNAL, self._on_message)
+        workflow.set_signal_handler(wire.EVENTS_SIGNAL, self._on_events)
+        workflow.set_query_handler(wire.TASK_QUERY, self._task_json)
+
+    def emit(self, *events: StreamEvent) -> None:
+        """Write events into the log; they are durable with this workflow task."""
+        at = now_text(workflow.now())
+        written = {"events": [event_to_json(event) for event in events], "at": at}
+        workflow.upsert_memo({wire.ENTRY_MEMO: {"version": wire.LOG_VERSION, **written}})
+        fold(self.state, EmissionEntry(list(events), parse_time(at)))
+        self._index()
+
+    def emit_status(self, state: TaskState, text: str = "") -> None:
+        """Write a status with an optional text of the agent's side."""
+        status = TaskStatus(state=state)
+        if text:
+            status.message.CopyFrom(agent_message(text, message_id=str(workflow.uuid4())))
+        self.emit(TaskStatusUpdateEvent(status=status))
+
+    def continue_as_new_due(self, threshold: int | None) -> bool:
+        """Say whether the history is long enough for a new run to take over."""
+        if self.state.terminal:
+            return False
+        info = workflow.info()
+        if threshold is not None and info.get_current_history_length() >= threshold:
+            return True
+        return info.is_continue_as_new_suggested()
+
+    def continue_as_new(self) -> NoReturn:
+        """Let a new run take over with everything the task is; clients see no seam."""
+        carried = snapshot(self.state)
+        carried["inbox"] = [[each.message.message_id, each.request] for each in self.inbox]
+        workflow.continue_as_new(replace(self.state.start, snapshot=carried))
+
+    def _restore_inbox(self, carried: dict[str, Any]) -> None:
+        history = {message.message_id: message for message in self.state.task.history}
+        for message_id, request in carried.get("inbox", []):
+            self.inbox.append(ReceivedMessage(history[message_id], request))
+
+    def _on_message(self, value: Any = None) -> None:
+        entry = parse_signal(wire.MESSAGE_SIGNAL, value)
+        if not isinstance(entry, MessageEntry):
+            workflow.logger.warning("Skipped a malformed %s signal", wire.MESSAGE_SIGNAL)
+            return
+        before = self.state.turns
+        fold(self.state, entry)
+        if self.state.turns > before:
+            self.inbox.append(ReceivedMessage(self.state.task.history[-1], entry.request))
+
+    def _on_events(self, value: Any = None) -> None:
+        entry = parse_signal(wire.EVENTS_SIGNAL, value)
+        if entry is None:
+            workflow.logger.warning("Skipped a malformed %s signal", wire.EVENTS_SIGNAL)
+            return
+        fold(self.state, entry)
+        self._index()
+
+    def _task_json(self) -> dict[str, Any]:
+        return to_json(self.state.task)
+
+    def _status_key(self) -> tuple[Any, int]:
+        status = self.state.task.status
+        return status.state, status.timestamp.ToNanoseconds()
+
+    def _index(self) -> None:
+        """Let visibility find the task by its present status."""
+        key = self._status_key()
+        if key == self._indexed or not self.state.start.search_attributes:
+            return
+        self._indexed = key
+        status = self.state.task.status
+        workflow.upsert_search_attributes(
+            [
+                _STATE.value_set(state_name(status.state)),
+                _UPDATED.value_set(status.timestamp.ToDatetime(tzinfo=timezone.utc)),
+            ]
+        )
+
+
+def state_name(state: TaskState) -> str:
+    """Return a state as search attributes and people write it: ``input-required``."""
+    return TaskState.Name(state).removeprefix("TASK_STATE_").lower().replace("_", "-")

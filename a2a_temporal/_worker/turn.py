@@ -1,0 +1,72 @@
+"""What one turn of an agent is given, and what its code may ask about itself."""
+
+import contextvars
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+_NAMESPACE = uuid.UUID("7f0d3a0e-6a43-5a52-9d39-0f8f2f0b6a11")
+
+
+@dataclass(frozen=True)
+class TurnInput:
+    """The argument of the agent activities, as plain JSON in the workflow's history.
+
+    ``attempt`` and ``sequence`` say where the turn's events end so far; only the cancel hook of a
+    parked task, which speaks after an attempt that is over, goes on from there.
+    """
+
+    task_id: str
+    context_id: str
+    turn: int
+    message: dict[str, Any]
+    request: dict[str, Any] = field(default_factory=dict[str, Any])
+    tenant: str = ""
+    attempt: int = 0
+    sequence: int = 0
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The turn that is running: the n-th message of a task, and which attempt at it this is.
+
+    ``attempt`` starts at 1 and grows when a worker was lost or the agent asked for a retry.
+    """
+
+    task_id: str
+    context_id: str
+    turn: int
+    attempt: int
+
+    def idempotency_key(self, step: str) -> str:
+        """Return a UUID that is the same in every attempt of this turn and nowhere else.
+
+        Hand it to whatever must not happen twice: a payment provider, a mail gateway.
+
+        Args:
+            step: Name of the effect within the turn.
+        """
+        return str(uuid.uuid5(_NAMESPACE, f"{self.task_id}/{self.turn}/{step}"))
+
+
+_current: contextvars.ContextVar[Turn] = contextvars.ContextVar("a2a_turn")
+
+
+def current_turn() -> Turn:
+    """Return the turn that the calling agent code runs in.
+
+    Raises:
+        RuntimeError: Called outside an agent's ``execute`` or ``cancel``.
+    """
+    try:
+        return _current.get()
+    except LookupError:
+        raise RuntimeError(
+            "current_turn() was called outside a running turn. Call it inside "
+            "AgentExecutor.execute() or cancel(), in the same asyncio task or one started from it."
+        ) from None
+
+
+def enter_turn(turn: Turn) -> None:
+    """Make ``turn`` the current one of this asyncio task and those it starts."""
+    _current.set(turn)
