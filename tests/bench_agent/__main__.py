@@ -1,0 +1,146 @@
+"""Start the bench agent: `python -m tests.bench_agent api --port 8000` or `... worker`.
+
+Both read TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and TASK_QUEUE; the worker also LEDGER, the file it
+notes its deeds in, and AUTH_DIR, the folder in which a file named after a task releases `auth`
+(default: the ledger's name with `.auth` behind it).
+"""
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+from datetime import timedelta
+from pathlib import Path
+
+import uvicorn
+from temporalio.worker import Worker
+
+from a2a_temporal import (
+    A2APlugin,
+    AgentOptions,
+    HandlerOptions,
+    TemporalRequestHandler,
+    connect,
+    create_app,
+)
+from tests.bench_agent.agent import BenchAgent
+from tests.bench_agent.card import MEDIA_TYPES, bench_card
+from tests.bench_agent.ledger import Ledger, OutOfBand
+from tests.bench_agent.users import bearer_names
+
+WORKER_READY = "bench worker is ready"
+
+
+def main() -> None:
+    """Read the command line and run one process until it is told to stop."""
+    options = _parser().parse_args()
+    logging.basicConfig(
+        level=os.environ.get("LOG_LEVEL", "INFO"),
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    asyncio.run(run_api(options) if options.process == "api" else run_worker(options))
+
+
+async def run_api(options: argparse.Namespace) -> None:
+    """Serve A2A until SIGTERM or SIGINT."""
+    card = bench_card(
+        options.url or f"http://{options.host}:{options.port}",
+        streaming=not options.no_streaming,
+        input_modes=options.input_mode or MEDIA_TYPES,
+        output_modes=options.output_mode or MEDIA_TYPES,
+        extensions=options.extension,
+        required_extensions=options.required_extension,
+    )
+    handler = TemporalRequestHandler(
+        await connect(),
+        agent_card=card,
+        task_queue=_task_queue(),
+        options=HandlerOptions(),
+    )
+    app = create_app(handler, middleware=[bearer_names()])
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            host=options.host,
+            port=options.port,
+            log_level="info",
+            timeout_graceful_shutdown=5,
+        )
+    )
+    await server.serve()
+
+
+async def run_worker(options: argparse.Namespace) -> None:
+    """Run turns of the agent until SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    worker = Worker(
+        await connect(),
+        task_queue=_task_queue(),
+        plugins=[A2APlugin(agent_executor=_agent(), options=_agent_options(options))],
+        graceful_shutdown_timeout=timedelta(seconds=options.grace),
+        max_cached_workflows=options.max_cached_workflows,
+    )
+    async with worker:
+        print(WORKER_READY, flush=True)
+        await stop.wait()
+
+
+def _agent() -> BenchAgent:
+    ledger = os.environ.get("LEDGER")
+    folder = os.environ.get("AUTH_DIR") or (f"{ledger}.auth" if ledger else None)
+    return BenchAgent(
+        ledger=Ledger(path=Path(ledger) if ledger else None),
+        out_of_band=OutOfBand(folder=Path(folder) if folder else None),
+    )
+
+
+def _agent_options(options: argparse.Namespace) -> AgentOptions:
+    defaults = AgentOptions()
+
+    def seconds(value: float | None, default: timedelta) -> timedelta:
+        return default if value is None else timedelta(seconds=value)
+
+    return AgentOptions(
+        maximum_attempts=options.maximum_attempts or defaults.maximum_attempts,
+        turn_timeout=seconds(options.turn_timeout, defaults.turn_timeout),
+        heartbeat_timeout=seconds(options.heartbeat_timeout, defaults.heartbeat_timeout),
+        heartbeat_interval=seconds(options.heartbeat_interval, defaults.heartbeat_interval),
+        continue_as_new_after=options.continue_as_new_after,
+    )
+
+
+def _task_queue() -> str:
+    return os.environ.get("TASK_QUEUE", "bench")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench_agent", description=__doc__)
+    processes = parser.add_subparsers(dest="process", required=True)
+
+    api = processes.add_parser("api", help="serve A2A over JSON-RPC and REST")
+    api.add_argument("--port", type=int, required=True)
+    api.add_argument("--host", default="127.0.0.1")
+    api.add_argument("--url", help="the URL the card names, when a proxy stands in front")
+    api.add_argument("--no-streaming", action="store_true")
+    api.add_argument("--input-mode", action="append")
+    api.add_argument("--output-mode", action="append")
+    api.add_argument("--extension", action="append", default=[])
+    api.add_argument("--required-extension", action="append", default=[])
+
+    worker = processes.add_parser("worker", help="run the agent")
+    worker.add_argument("--grace", type=float, default=1.0, help="seconds to finish on SIGTERM")
+    worker.add_argument("--maximum-attempts", type=int)
+    worker.add_argument("--turn-timeout", type=float)
+    worker.add_argument("--heartbeat-timeout", type=float)
+    worker.add_argument("--heartbeat-interval", type=float)
+    worker.add_argument("--continue-as-new-after", type=int)
+    worker.add_argument("--max-cached-workflows", type=int, default=1000)
+    return parser
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""Who is calling: three bearer tokens, each the name of its user."""
+
+from typing import Final
+
+from starlette.authentication import (
+    AuthCredentials,
+    AuthenticationBackend,
+    AuthenticationError,
+    BaseUser,
+    SimpleUser,
+)
+from starlette.middleware import Middleware
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, Response
+
+USERS: Final = frozenset({"alice", "bob", "carol"})
+
+
+class BearerNames(AuthenticationBackend):
+    """A known token is its user's name; none is the anonymous user; any other is refused."""
+
+    async def authenticate(self, conn: HTTPConnection) -> tuple[AuthCredentials, BaseUser] | None:
+        """Read the Authorization header."""
+        header = conn.headers.get("authorization")
+        if header is None:
+            return None
+        scheme, _, token = header.partition(" ")
+        if scheme.lower() != "bearer" or token.strip() not in USERS:
+            raise AuthenticationError("unknown bearer token")
+        return AuthCredentials(["authenticated", "tasks"]), SimpleUser(token.strip())
+
+
+def _refuse(_: HTTPConnection, error: Exception) -> Response:
+    return JSONResponse(
+        {"error": str(error)}, status_code=401, headers={"WWW-Authenticate": "Bearer"}
+    )
+
+
+def bearer_names() -> Middleware:
+    """Return the middleware that tells the users apart."""
+    return Middleware(AuthenticationMiddleware, backend=BearerNames(), on_error=_refuse)
