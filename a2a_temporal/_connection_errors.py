@@ -1,8 +1,8 @@
 """What a failed connection means: the wrong setting, or a Temporal that is down.
 
-The engine reports most faults as a ``RuntimeError`` with the debug text of its transport, and uses one
-code for several causes. This table turns them into one line for an operator. Its texts hold nothing
-of the raw error, so no secret and no internal detail gets into them.
+The engine reports most faults as a ``RuntimeError`` with the debug text of its transport, and uses
+one code for several causes. This module turns them into one line for an operator. Its texts hold
+nothing of the raw error, so no secret and no internal detail gets into them.
 """
 
 import asyncio
@@ -57,9 +57,9 @@ async def explain(
 def _text(error: BaseException) -> str:
     if isinstance(error, asyncio.TimeoutError):
         return "deadline has elapsed"
-    return (
-        f"code: {error.status.name} {error.message}" if isinstance(error, RPCError) else str(error)
-    )
+    if isinstance(error, RPCError):
+        return f"code: {error.status.name} {error.message}"
+    return str(error)
 
 
 def _by_status(error: BaseException, text: str, target: Target) -> ConnectionSettingsError | None:
@@ -73,9 +73,7 @@ def _by_status(error: BaseException, text: str, target: Target) -> ConnectionSet
             "namespace; correct the name, or create it: "
             f"temporal operator namespace create -n {target.namespace}",
         )
-    if re.search(
-        r"code: (UNAUTHENTICATED|PERMISSION_DENIED|Unauthenticated|PermissionDenied)", text
-    ):
+    if re.search(r"code: (unauthenticated|permission_?denied)", text, re.IGNORECASE):
         return _refused(target)
     return None
 
@@ -84,10 +82,8 @@ def _refused(target: Target) -> ConnectionSettingsError:
     if target.has_api_key:
         setting, fault = "TEMPORAL_API_KEY", "the key is wrong, expired, or not for this namespace"
     elif target.has_client_cert:
-        setting, fault = (
-            "TEMPORAL_TLS_CLIENT_CERT_PATH",
-            "the certificate is not for this namespace",
-        )
+        setting = "TEMPORAL_TLS_CLIENT_CERT_PATH"
+        fault = "the certificate is not for this namespace"
     else:
         setting, fault = "TEMPORAL_API_KEY", "it demands credentials, and none are set"
     return ConnectionSettingsError(
@@ -125,7 +121,7 @@ _FAULTS: tuple[tuple[str, str, str], ...] = (
         "the server did not accept the client certificate, or none is set",
     ),
     (
-        r"h2 protocol error|FRAME_SIZE_ERROR|mapped from HTTP status code 4|Unimplemented",
+        r"h2 protocol error|mapped from HTTP status code 4|(?i:code: unimplemented)",
         "TEMPORAL_ADDRESS",
         "something answers there that is no Temporal frontend (is it the port of the UI?)",
     ),
@@ -160,8 +156,8 @@ def _unreachable(text: str, target: Target) -> TemporalUnreachableError:
     elif "deadline" in text or "Timeout" in text or "timed out" in text:
         why = "no answer in time"
     else:
-        code = re.search(r"code: (\w+)", text)
-        why = f"it answered {code[1]}" if code else "connection failed"
+        code = re.search(r"code: ([A-Za-z_]+)", text)
+        why = f"it answered {code[1]}" if code and code[1] != "Unknown" else "connection lost"
     return TemporalUnreachableError(
         f"Temporal at {target.address!r} cannot be reached ({why}): start it, or correct "
         "TEMPORAL_ADDRESS"
@@ -180,20 +176,21 @@ async def _probe(target: Target) -> ConnectionSettingsError | None:
         reader, writer = await asyncio.wait_for(
             asyncio.open_connection(host.strip("[]"), int(port), ssl=context), PROBE_SECONDS
         )
-    except ssl.SSLError as error:
-        return _client_certificate(target) if "CERTIFICATE_REQUIRED" in str(error) else None
     except (OSError, asyncio.TimeoutError):
         return None
     try:
         if not target.tls:
             return _fault("TEMPORAL_TLS", target, "the server speaks TLS; set TEMPORAL_TLS=true")
-        # In TLS 1.3 a server asks for the certificate after the client's handshake is over.
-        await asyncio.wait_for(reader.read(1), PROBE_SECONDS)
-    except (OSError, asyncio.TimeoutError) as error:
-        return _client_certificate(target) if "CERTIFICATE_REQUIRED" in str(error) else None
+        # A frontend speaks first. In TLS 1.3 it looks at the client's certificate only after the
+        # client's handshake is over, so a close without a word is a refusal.
+        greeting = await asyncio.wait_for(reader.read(1), PROBE_SECONDS)
+    except asyncio.TimeoutError:
+        return None
+    except OSError:
+        greeting = b""
     finally:
         writer.close()
-    return None
+    return None if greeting else _client_certificate(target)
 
 
 def _client_certificate(target: Target) -> ConnectionSettingsError:

@@ -1,8 +1,9 @@
-"""What ``TEMPORAL_*`` variables, a profile file and arguments say about the connection. Pure: no network.
+"""What ``TEMPORAL_*`` variables, a profile file and arguments say about the connection.
 
-`resolve` gives one `ConnectionSettings` or raises one `ConnectionSettingsError` that names the wrong
-setting. Explicit arguments win over the environment, the environment over the profile file, and
-without any address the embedded server of this directory is used when it runs.
+`resolve` touches no network: it gives one `ConnectionSettings`, or raises one
+`ConnectionSettingsError` that names the wrong setting. Explicit arguments win over the environment,
+the environment over the profile file, and without any address the embedded server of this directory
+is used when it runs.
 """
 
 import os

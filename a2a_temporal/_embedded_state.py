@@ -1,7 +1,7 @@
-"""The note that an embedded Temporal server leaves in ``.a2a-temporal/``: where it runs, and whose it is.
+"""The note that an embedded Temporal server leaves in ``.a2a-temporal/``: where it runs, and whose.
 
-`connect` reads it to find the server of this directory. A note may outlive its server (``kill -9``), so
-a reader believes it only while the noted process lives.
+`connect` reads it to find the server of this directory. A note may outlive its server
+(``kill -9``), so a reader believes it only while the noted process lives.
 """
 
 import json
