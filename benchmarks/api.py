@@ -20,8 +20,8 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        if self.started and sockets:
-            say(port=sockets[0].getsockname()[1])
+        if self.started:
+            say(port=self.servers[0].sockets[0].getsockname()[1])
 
 
 async def main() -> None:
@@ -31,16 +31,17 @@ async def main() -> None:
     )
     config = uvicorn.Config(
         create_app(handler),
+        host="127.0.0.1",
+        port=0,
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=3,
     )
     server = Server(config)
-    with socket.create_server(("127.0.0.1", 0), backlog=config.backlog) as listener:
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
-        await told_to_stop()
-        server.should_exit = True
-        await serving
+    serving = asyncio.create_task(server.serve())
+    await told_to_stop()
+    server.should_exit = True
+    await serving
 
 
 if __name__ == "__main__":

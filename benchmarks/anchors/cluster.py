@@ -11,14 +11,14 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from a2a.server.cluster import DatabaseTaskEventStream, VersionedDatabaseTaskStore
-from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.request_handlers import DefaultRequestHandler, RequestHandler
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from benchmarks.agent import BenchAgent, card
 
 
 @contextlib.asynccontextmanager
-async def replica(database: Path) -> AsyncGenerator[DefaultRequestHandler, None]:
+async def replica(database: Path) -> AsyncGenerator[RequestHandler, None]:
     """Serve the benchmark's agent from the database, as one replica among several."""
     engine = create_async_engine(f"sqlite+aiosqlite:///{database}")
     store = VersionedDatabaseTaskStore(engine)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from a2a.server.context import ServerCallContext
+from a2a.server.request_handlers import RequestHandler
 from a2a.types import SubscribeToTaskRequest, Task, TaskState
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
@@ -41,12 +42,15 @@ async def _subscribers(stage: Stage) -> Reading:
     opened = [asyncio.Event() for _ in range(_SUBSCRIBERS)]
     handlers = [stage.another_handler() for _ in opened]
 
-    async def subscribe(number: int) -> None:
+    async def subscribe(handler: RequestHandler, first: asyncio.Event) -> None:
         request = SubscribeToTaskRequest(id=task.id)
-        async for _ in handlers[number].on_subscribe_to_task(request, ServerCallContext()):
-            opened[number].set()
+        async for _ in handler.on_subscribe_to_task(request, ServerCallContext()):
+            first.set()
 
-    readers = [asyncio.create_task(subscribe(number)) for number in range(_SUBSCRIBERS)]
+    readers = [
+        asyncio.create_task(subscribe(handler, first))
+        for handler, first in zip(handlers, opened, strict=True)
+    ]
     await asyncio.wait_for(asyncio.gather(*(event.wait() for event in opened)), 60)
     after = await _settled(stage, task)
     await send(stage.handler, "yes", task_id=task.id)

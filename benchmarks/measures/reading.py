@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from a2a.server.context import ServerCallContext
+from a2a.server.request_handlers import RequestHandler
 from a2a.types import GetTaskRequest, Task, TaskState
 
-from a2a_temporal import TemporalRequestHandler
 from benchmarks.bars import Reading, Readings
 from benchmarks.effort import Effort
 from benchmarks.stage import Stage, send
@@ -44,7 +44,7 @@ async def _finished(stage: Stage, count: int) -> list[Task]:
     return tasks
 
 
-async def _get(handler: TemporalRequestHandler, task: Task) -> None:
+async def _get(handler: RequestHandler, task: Task) -> None:
     found = await handler.on_get_task(GetTaskRequest(id=task.id), ServerCallContext())
     assert found is not None
     assert found.status.state == TaskState.TASK_STATE_COMPLETED, found
