@@ -1,0 +1,202 @@
+"""The ASGI application of a server: agent card, JSON-RPC, REST and probes around one handler.
+
+    request → body limit → your middleware → route → SDK dispatcher → SealedHandler → handler
+
+Order matters: the SDK's REST routes end in ``/{tenant}``, which swallows every longer path behind.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+
+from a2a.server.routes import (
+    create_agent_card_routes,
+    create_jsonrpc_routes,
+    create_rest_routes,
+)
+from a2a.server.routes.common import ServerCallContextBuilder
+from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH
+from a2a.utils.errors import A2AError
+from sse_starlette.sse import EventSourceResponse
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+
+from a2a_temporal._connect import check_namespace
+from a2a_temporal._http.calls import CallContextBuilder
+from a2a_temporal._http.health import Health
+from a2a_temporal._http.limits import BodyLimit
+from a2a_temporal._http.sealed import SealedHandler
+from a2a_temporal._http.streams import EventStreams
+from a2a_temporal._server.handler import TemporalRequestHandler
+from a2a_temporal.errors import ConnectionSettingsError, TemporalUnreachableError
+
+logger = logging.getLogger(__name__)
+
+OLD_CARD_PATH = "/.well-known/agent.json"
+DEFAULT_MAX_BODY_BYTES = 10 * 1024 * 1024
+
+_PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
+_FIRST_START_SECONDS = 3.0
+_LONGEST_PAUSE_SECONDS = 15.0
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def create_app(
+    handler: TemporalRequestHandler,
+    *,
+    middleware: Sequence[Middleware] = (),
+    context_builder: ServerCallContextBuilder | None = None,
+    routes: Sequence[BaseRoute] = (),
+    rpc_path: str = "/",
+    rest_prefix: str = "",
+    enable_v0_3: bool = True,
+    ping_seconds: float = 3,
+    cache_control: str | None = "public, max-age=60",
+    max_body_bytes: int = DEFAULT_MAX_BODY_BYTES,
+) -> Starlette:
+    """Build the application that serves a handler over JSON-RPC and REST.
+
+    Its lifespan starts and closes the handler. Temporal need not be up: the card is served, and
+    ``/readyz`` says no, until it is. When the process is told to stop, open streams end without a
+    terminal event and clients resubscribe at another replica.
+
+    Args:
+        handler: The handler; its card is served at both well-known paths.
+        middleware: Starlette middleware, for example one that authenticates.
+        context_builder: Makes the user and tenant of a call; the SDK's builder when None.
+        routes: Your own routes. Routes that are added to the app later are never reached.
+        rpc_path: Path of the JSON-RPC endpoint.
+        rest_prefix: Path under which the REST routes stand.
+        enable_v0_3: Serve the methods of protocol version 0.3 as well.
+        ping_seconds: A silent stream gets a comment line this often; the official client gives up
+            after 5 s of silence.
+        cache_control: Cache-Control of the card; None sends none.
+        max_body_bytes: A larger request body is answered with 413.
+    """
+    streams = EventStreams(ping_seconds=ping_seconds)
+    sealed = SealedHandler(handler)
+    builder = CallContextBuilder(context_builder, enable_v0_3=enable_v0_3)
+    card_routes = [
+        route
+        for path in (AGENT_CARD_WELL_KNOWN_PATH, OLD_CARD_PATH)
+        for route in create_agent_card_routes(
+            handler.agent_card, card_url=path, cache_control=cache_control
+        )
+    ]
+    rpc_routes = create_jsonrpc_routes(sealed, rpc_path, builder, enable_v0_3_compat=enable_v0_3)
+    rest_routes = create_rest_routes(sealed, builder, enable_v0_3_compat=enable_v0_3)
+    served_rest = [_with_streams(route, streams) for route in rest_routes]
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        tasks = [
+            asyncio.create_task(_run(streams, handler)),
+            asyncio.create_task(_start(handler)),
+        ]
+        # With Temporal up, the first request finds the handler started; without it, nobody waits.
+        await asyncio.wait(tasks[1:], timeout=_FIRST_START_SECONDS)
+        try:
+            yield
+        finally:
+            streams.close()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await handler.aclose()
+
+    app = Starlette(
+        routes=[
+            *card_routes,
+            *Health(handler.client).routes(),
+            *(_with_streams(_parsed(route), streams) for route in rpc_routes),
+            *routes,
+            *([Mount(rest_prefix, routes=served_rest)] if rest_prefix else served_rest),
+        ],
+        middleware=[
+            Middleware(
+                BodyLimit, max_bytes=max_body_bytes, refuse=_refusal(rpc_path, max_body_bytes)
+            ),
+            *middleware,
+        ],
+        lifespan=lifespan,
+    )
+    app.state.event_streams = streams
+    return app
+
+
+async def _run(streams: EventStreams, handler: TemporalRequestHandler) -> None:
+    """Keep the streams alive until the process is told to stop; then let nobody wait any longer."""
+    await streams.run()
+    await handler.aclose()
+
+
+async def _start(handler: TemporalRequestHandler) -> None:
+    """Start the handler, and try again for as long as Temporal is down."""
+    pause = 1.0
+    while True:
+        try:
+            await check_namespace(handler.client)
+            return await handler.start()
+        except (TemporalUnreachableError, ConnectionSettingsError, A2AError) as error:
+            logger.warning("%s. Not ready; next try in %.0f s.", error, pause)
+        except Exception:
+            logger.exception("the handler could not be started; the first request tries again")
+            return None
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+
+
+def _with_streams(route: BaseRoute, streams: EventStreams) -> BaseRoute:
+    """Give the event streams of an SDK route our pings and our end."""
+    if isinstance(route, Mount):
+        return Mount(route.path, routes=[_with_streams(inner, streams) for inner in route.routes])
+    if not isinstance(route, Route):
+        return route
+    endpoint: Endpoint = route.endpoint
+
+    async def answer(request: Request) -> Response:
+        # Read here, a body over the limit is no surprise to the dispatcher.
+        await request.body()
+        response = await endpoint(request)
+        if isinstance(response, EventSourceResponse):
+            return streams.adopt(response)
+        return response
+
+    return Route(route.path, answer, methods=list(route.methods or ()))
+
+
+def _parsed(route: Route) -> Route:
+    """Answer what is no JSON as the parse error it is; the request keeps what was parsed."""
+    endpoint: Endpoint = route.endpoint
+
+    async def answer(request: Request) -> Response:
+        try:
+            await request.json()
+        except (ValueError, RecursionError):
+            return JSONResponse(_rpc_error(_PARSE_ERROR, "The request body is not valid JSON"))
+        return await endpoint(request)
+
+    return Route(route.path, answer, methods=list(route.methods or ()))
+
+
+def _refusal(rpc_path: str, max_bytes: int) -> Callable[[str], Response]:
+    text = f"The request body is larger than {max_bytes} bytes"
+
+    def refuse(path: str) -> Response:
+        content = (
+            _rpc_error(_INVALID_REQUEST, text)
+            if path == rpc_path
+            else {"error": {"code": 413, "status": "INVALID_ARGUMENT", "message": text}}
+        )
+        return JSONResponse(content, status_code=413, headers={"Connection": "close"})
+
+    return refuse
+
+
+def _rpc_error(code: int, message: str) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}

@@ -1,0 +1,69 @@
+"""From an HTTP request to the SDK's call context: which protocol version it speaks, and who calls.
+
+A context builder runs inside the error handling of every transport, so what it raises becomes the
+right JSON-RPC or REST error.
+"""
+
+import logging
+import re
+from collections.abc import Collection
+
+from a2a.server.context import ServerCallContext
+from a2a.server.routes.common import DefaultServerCallContextBuilder, ServerCallContextBuilder
+from a2a.utils.constants import PROTOCOL_VERSION_0_3, PROTOCOL_VERSION_1_0, VERSION_HEADER
+from a2a.utils.errors import A2AError, VersionNotSupportedError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from a2a_temporal._http.sealed import internal_error
+
+logger = logging.getLogger(__name__)
+
+_VERSION = re.compile(r"(\d+\.\d+)(\.\d+)?")
+
+
+class CallContextBuilder(ServerCallContextBuilder):
+    """Builds the context by another builder, after the version was found to be a supported one.
+
+    The SDK compares the major number only, and knows the header only. The specification (§3.6.2)
+    wants Major.Minor, takes a query parameter as well, and reads an absent version as 0.3.
+
+    Args:
+        inner: Who the caller is; the SDK's default builder when None.
+        enable_v0_3: Whether the 0.3 methods are served too.
+    """
+
+    def __init__(self, inner: ServerCallContextBuilder | None, *, enable_v0_3: bool) -> None:
+        self._inner = inner or DefaultServerCallContextBuilder()
+        self._supported: Collection[str] = (
+            (PROTOCOL_VERSION_1_0, PROTOCOL_VERSION_0_3) if enable_v0_3 else (PROTOCOL_VERSION_1_0,)
+        )
+
+    def build(self, request: Request) -> ServerCallContext:
+        """Build the context of one call.
+
+        Raises:
+            VersionNotSupportedError: The caller speaks a version that is not served.
+        """
+        version = self._version(request)
+        try:
+            context = self._inner.build(request)
+        except (A2AError, HTTPException):
+            raise
+        except Exception as error:
+            raise internal_error(error, where="the call context") from error
+        # The SDK's own check looks here, under this spelling.
+        context.state.setdefault("headers", {})[VERSION_HEADER.lower()] = version
+        return context
+
+    def _version(self, request: Request) -> str:
+        given = request.headers.get(VERSION_HEADER) or request.query_params.get(VERSION_HEADER)
+        if not given:
+            return PROTOCOL_VERSION_0_3
+        matched = _VERSION.fullmatch(given.strip())
+        if matched is None or matched[1] not in self._supported:
+            raise VersionNotSupportedError(
+                message=f"A2A version {given[:20]!r} is not supported; "
+                f"supported: {', '.join(self._supported)}"
+            )
+        return matched[1]

@@ -1,0 +1,171 @@
+"""Server-sent events for many silent streams: pings, and an end that comes from outside.
+
+The SDK's dispatchers make the events; an `EventStream` sends them in place of the SDK's response,
+whose ping is a process-global 15 s (the official client gives up after 5 s of silence) and which
+costs twice the memory a stream. One task for all streams of an app does the pinging.
+"""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncIterable
+
+from sse_starlette.event import ServerSentEvent
+from sse_starlette.sse import EventSourceResponse
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+_PING = b": ping\r\n\r\n"
+_TICK_SECONDS = 0.25
+
+# What the SDK's dispatchers yield.
+SdkEvent = ServerSentEvent | dict[str, str] | str
+
+
+class EventStreams:
+    """All open streams of an app.
+
+    Args:
+        ping_seconds: A stream that was silent this long gets a comment line.
+    """
+
+    def __init__(self, *, ping_seconds: float) -> None:
+        if ping_seconds <= 0:
+            raise ValueError(f"ping_seconds must be above 0, not {ping_seconds!r}")
+        self._ping_seconds = ping_seconds
+        self._open: set[EventStream] = set()
+        self.closed = False
+
+    def adopt(self, response: EventSourceResponse) -> "EventStream":
+        """Take over the events and headers of an SDK response."""
+        return EventStream(response, self)
+
+    def add(self, stream: "EventStream") -> None:
+        """Ping a stream from now on."""
+        self._open.add(stream)
+
+    def discard(self, stream: "EventStream") -> None:
+        """Leave a stream alone."""
+        self._open.discard(stream)
+
+    def close(self) -> None:
+        """End every stream, without a terminal event, and those that are still to come."""
+        self.closed = True
+        for stream in self._open:
+            stream.end()
+
+    async def run(self) -> None:
+        """Ping until closed, or until the web server of this process is told to stop."""
+        while not self.closed:
+            await asyncio.sleep(min(_TICK_SECONDS, self._ping_seconds / 4))
+            if _web_server_stops():
+                self.close()
+            silent_since = time.monotonic() - self._ping_seconds
+            for stream in self._open:
+                if stream.last_sent <= silent_since:
+                    stream.ping()
+
+
+class EventStream(Response):
+    """One response of server-sent events.
+
+    A web server waits for its responses before it stops, and a client that still listens would keep
+    it waiting: so the end of a stream can come from outside, by `end`.
+    """
+
+    def __init__(self, response: EventSourceResponse, streams: EventStreams) -> None:
+        super().__init__(status_code=response.status_code)
+        self.raw_headers = response.raw_headers
+        self.background = response.background
+        self.last_sent = time.monotonic()
+        # Its events may be dicts, which are declared there without the types of key and value.
+        self._events: AsyncIterable[SdkEvent] = response.body_iterator  # pyright: ignore[reportUnknownMemberType]
+        self._streams = streams
+        self._sending: asyncio.Task[None] | None = None
+        self._pinging: asyncio.Task[None] | None = None
+        self._send: Send | None = None
+
+    def end(self) -> None:
+        """Stop sending events and finish the response."""
+        if self._sending is not None:
+            self._sending.cancel()
+
+    def ping(self) -> None:
+        """Send a comment line, unless the one before is still stuck in a slow client's socket."""
+        if self._send is not None and (self._pinging is None or self._pinging.done()):
+            self.last_sent = time.monotonic()
+            self._pinging = asyncio.ensure_future(_body(self._send, _PING))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await send(
+            {
+                "type": "http.response.start",
+                "status": self.status_code,
+                "headers": self.raw_headers,
+            }
+        )
+        client_left = False
+        try:
+            if scope["method"] != "HEAD" and not self._streams.closed:
+                client_left = await self._run(receive, send)
+        finally:
+            await _close(self._events)
+        if not client_left:
+            await _body(send, b"", more=False)
+        if self.background is not None:
+            await self.background()
+
+    async def _run(self, receive: Receive, send: Send) -> bool:
+        """Send events until they end, `end` is called, or the client leaves (then True)."""
+        self._send = send
+        sending = self._sending = asyncio.ensure_future(self._send_events(send))
+        leaving = asyncio.ensure_future(_client_leaves(receive))
+        self._streams.add(self)
+        try:
+            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._streams.discard(self)
+            self._send = None
+            client_left = leaving.done()
+            tasks = [task for task in (sending, leaving, self._pinging) if task is not None]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        if not sending.cancelled():
+            sending.result()
+        return client_left
+
+    async def _send_events(self, send: Send) -> None:
+        async for event in self._events:
+            await _body(send, _encoded(event))
+            self.last_sent = time.monotonic()
+
+
+async def _body(send: Send, chunk: bytes, *, more: bool = True) -> None:
+    await send({"type": "http.response.body", "body": chunk, "more_body": more})
+
+
+def _encoded(event: SdkEvent) -> bytes:
+    if isinstance(event, ServerSentEvent):
+        return event.encode()
+    if isinstance(event, str):
+        return ServerSentEvent(event).encode()
+    return ServerSentEvent(event["data"], event=event.get("event")).encode()
+
+
+async def _client_leaves(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _close(events: AsyncIterable[SdkEvent]) -> None:
+    aclose = getattr(events, "aclose", None)
+    if aclose is not None:
+        await aclose()
+
+
+def _web_server_stops() -> bool:
+    """Whether the uvicorn of this process was told to stop; its signal handler leads to it."""
+    server = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
+    return getattr(server, "should_exit", False) is True
