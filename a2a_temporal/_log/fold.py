@@ -70,7 +70,8 @@ class LogState:
     """Everything the entries so far say. Changed only by :func:`fold`.
 
     ``turn``, ``attempt`` and ``sequence`` name the last batch of agent events that counted;
-    ``turn_done`` says the agent's code has returned for that turn. ``reply`` is the direct Message
+    ``turn_done`` says the agent's code has returned for that turn; ``status_turn`` is the turn that
+    the present status answers. ``reply`` is the direct Message
     of an agent that answered without making a task.
     """
 
@@ -81,6 +82,7 @@ class LogState:
     attempt: int = 0
     sequence: int = 0
     turn_done: bool = False
+    status_turn: int = 0
     reply: Message | None = None
     checkpoint: _Checkpoint = field(default_factory=_Checkpoint)
 
@@ -93,6 +95,10 @@ class LogState:
     def interrupted(self) -> bool:
         """True while the task waits for input or for a credential."""
         return self.task.status.state in INTERRUPTED_STATES
+
+    def settled(self, turn: int) -> bool:
+        """True when a caller who waits for ``turn`` has an answer (A2A 1.0 section 3.2.2)."""
+        return self.terminal or (self.interrupted and self.status_turn >= turn)
 
     @property
     def turns(self) -> int:
@@ -154,6 +160,7 @@ def snapshot(state: LogState) -> dict[str, Any]:
         },
         "turn": state.turn,
         "turn_done": state.turn_done,
+        "status_turn": state.status_turn,
         "reply": to_json(state.reply) if state.reply is not None else None,
     }
 
@@ -170,6 +177,7 @@ def _restore(start: TaskStart) -> LogState:
         },
         turn=int(carried.get("turn", 0)),
         turn_done=bool(carried.get("turn_done", False)),
+        status_turn=int(carried.get("status_turn", 0)),
         reply=from_json(reply, Message()) if reply else None,
     )
 
@@ -282,6 +290,7 @@ def _set_status(
     status.timestamp.CopyFrom(max(task.status.timestamp, reported, key=_nanoseconds))
     _file_status_message(state)
     task.status.CopyFrom(status)
+    state.status_turn = state.turns if turn is None else turn
     if made.HasField("metadata"):
         task.metadata.MergeFrom(made.metadata)
     return made
@@ -329,11 +338,12 @@ def _merge_task(
             state.task.history.append(message)
             if turn is not None:
                 state.checkpoint.agent_message_ids.add(message.message_id)
-    for artifact in reported.artifacts:
-        made.append(_set_artifact(state, TaskArtifactUpdateEvent(artifact=artifact)))
+    made += [
+        _set_artifact(state, TaskArtifactUpdateEvent(artifact=artifact))
+        for artifact in reported.artifacts
+    ]
     says_nothing = (
-        reported.status.state
-        in (TaskState.TASK_STATE_UNSPECIFIED, TaskState.TASK_STATE_SUBMITTED)
+        reported.status.state in (TaskState.TASK_STATE_UNSPECIFIED, TaskState.TASK_STATE_SUBMITTED)
     ) and not reported.status.HasField("message")
     if reported.HasField("metadata") and says_nothing:
         state.task.metadata.MergeFrom(reported.metadata)
@@ -372,6 +382,11 @@ def agent_message(text: str, *, message_id: str) -> Message:
     return Message(message_id=message_id, role=Role.ROLE_AGENT, parts=[Part(text=text)])
 
 
+def state_name(state: TaskState) -> str:
+    """Return a state as search attributes and people write it: ``input-required``."""
+    return TaskState.Name(state).removeprefix("TASK_STATE_").lower().replace("_", "-")
+
+
 def _result_part(result: Any) -> Part:
     if isinstance(result, str):
         return Part(text=result)
@@ -399,4 +414,5 @@ __all__ = [
     "begin",
     "fold",
     "snapshot",
+    "state_name",
 ]

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NoReturn
@@ -79,7 +79,7 @@ class AgentActivities:
         turn = Turn(turn_input.task_id, turn_input.context_id, turn_input.turn, info.attempt)
         task: Task | None = None
         if turn.turn > 1 or turn.attempt > 1:
-            log = await read_log(activity.client(), turn.task_id, run_id=info.workflow_run_id)
+            log = await read_log(activity.client(), turn.task_id, run_id=_run_id(info))
             if log.turn >= turn.turn and log.turn_over:
                 return
             task = log.task if log.turn else None
@@ -91,7 +91,7 @@ class AgentActivities:
         """Give the agent's ``cancel()`` a chance to clean up a task of which no turn runs."""
         info = activity.info()
         turn = Turn(turn_input.task_id, turn_input.context_id, turn_input.turn, turn_input.attempt)
-        log = await read_log(activity.client(), turn.task_id, run_id=info.workflow_run_id)
+        log = await read_log(activity.client(), turn.task_id, run_id=_run_id(info))
         attempt = _Attempt(
             self._executor,
             self._options,
@@ -121,7 +121,7 @@ class _Attempt:
         client = activity.client()
         stored_outside = client.data_converter.external_storage is not None
         self._queue = PublishingQueue(
-            _sender(client, turn.task_id, activity.info().workflow_run_id),
+            _sender(client, turn.task_id, _run_id(activity.info())),
             turn=turn.turn,
             attempt=turn.attempt,
             sequence=sequence,
@@ -150,7 +150,7 @@ class _Attempt:
         """Run the agent; even its SystemExit is a failure of the task, not of the worker."""
         try:
             await self._executor.execute(self._context, self._queue)
-        except BaseException as failure:  # noqa: BLE001 # whatever user code raises ends here
+        except BaseException as failure:  # whatever user code raises ends here
             return failure
         return None
 
@@ -202,12 +202,12 @@ class _Attempt:
     def _raise(self, failure: BaseException) -> NoReturn:
         reference = uuid.uuid4().hex[:12]
         logger.error(
-            "The agent failed in task %s, turn %d, attempt %d (reference %s)",
+            "The agent raised %s in task %s, turn %d, attempt %d (reference %s)",
+            type(failure).__name__,
             self._turn.task_id,
             self._turn.turn,
             self._turn.attempt,
             reference,
-            exc_info=failure,
         )
         retry = isinstance(failure, errors.RetryableError)
         raise ApplicationError(
@@ -217,6 +217,10 @@ class _Attempt:
             type=errors.AGENT_RETRY if retry else errors.AGENT_FAILED,
             non_retryable=not retry,
         ) from failure
+
+
+def _run_id(info: activity.Info) -> str:
+    return info.workflow_run_id or ""
 
 
 def _public_text(failure: BaseException) -> str | None:
@@ -282,7 +286,7 @@ def _sender(client: Client, task_id: str, run_id: str) -> Send:
 
 
 @contextlib.asynccontextmanager
-async def _heartbeats(interval: timedelta) -> AsyncIterator[None]:
+async def _heartbeats(interval: timedelta) -> AsyncGenerator[None]:
     async def beat() -> None:
         while True:
             activity.heartbeat()

@@ -24,46 +24,37 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal import errors
     from a2a_temporal._log import wire
     from a2a_temporal._log.entries import TaskStart
+    from a2a_temporal._log.fold import state_name
     from a2a_temporal._log.protojson import to_json
     from a2a_temporal._worker.options import AgentOptions
-    from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog, state_name
+    from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
     from a2a_temporal._worker.turn import TurnInput
+
+OPTIONS_FUNCTION = "a2a_agent_options"
+"""Extern function through which the plugin hands its ``AgentOptions`` to the workflow."""
 
 _LONGEST_RETRY_PAUSE = timedelta(minutes=1)
 _CANCEL_HOOK_ATTEMPTS = 2
 
 
-def agent_workflow(options: AgentOptions) -> type[Any]:
-    """Return the workflow class of agents run with ``options``.
+@workflow.defn(name=wire.AGENT_WORKFLOW, sandboxed=False)
+class AgentWorkflow:
+    """One task: its log, its turns, its end.
 
-    Outside the sandbox: this code is the library's own and reads neither clock nor environment.
+    Outside the sandbox: the code is the library's own and reads neither clock nor environment.
     """
 
-    @workflow.defn(name=wire.AGENT_WORKFLOW, sandboxed=False)
-    class A2AAgentTask:
-        @workflow.init
-        def __init__(self, start: TaskStart) -> None:
-            self._task = AgentTask(start, options)
-
-        @workflow.run
-        async def run(self, start: TaskStart) -> dict[str, Any]:
-            return await self._task.run()
-
-    return A2AAgentTask
-
-
-class AgentTask:
-    """One task: its log, its turns, its end."""
-
-    def __init__(self, start: TaskStart, options: AgentOptions) -> None:
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
         self._start = start
-        self._options = options
+        self._options: AgentOptions = workflow.extern_functions()[OPTIONS_FUNCTION]()
         self._log = TaskLog(start)
         self._cancel_requested = False
         self._turn_running = False
         self._failure: FailureError | None = None
 
-    async def run(self) -> dict[str, Any]:
+    @workflow.run
+    async def run(self, start: TaskStart) -> dict[str, Any]:
         """Run turns until a terminal entry, then close the workflow the way the task ended."""
         turns = asyncio.create_task(self._run_turns())
         try:

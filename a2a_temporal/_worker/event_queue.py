@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from a2a.server.events.event_queue_v2 import EventQueue
+from a2a.server.events.event_queue import EventQueue
 from a2a.types.a2a_pb2 import (
     Message,
     Task,

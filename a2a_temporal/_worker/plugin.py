@@ -5,11 +5,17 @@ from typing import Any
 
 from a2a.server.agent_execution import AgentExecutor
 from temporalio.plugin import SimplePlugin
-from temporalio.worker import WorkerConfig, WorkflowRunner
+from temporalio.worker import (
+    Interceptor,
+    WorkerConfig,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+    WorkflowRunner,
+)
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from a2a_temporal._worker.agent_activity import AgentActivities
-from a2a_temporal._worker.agent_workflow import agent_workflow
+from a2a_temporal._worker.agent_workflow import OPTIONS_FUNCTION, AgentWorkflow
 from a2a_temporal._worker.options import AgentOptions
 
 _PASSED_THROUGH = (
@@ -19,6 +25,19 @@ _PASSED_THROUGH = (
     "google.api",
     "google.rpc",
 )
+
+
+class _OptionsInterceptor(Interceptor):
+    """Hands the options to the agent workflow, which is one class for all workers."""
+
+    def __init__(self, options: AgentOptions) -> None:
+        self._options = options
+
+    def workflow_interceptor_class(
+        self, input: WorkflowInterceptorClassInput
+    ) -> type[WorkflowInboundInterceptor] | None:
+        input.unsafe_extern_functions[OPTIONS_FUNCTION] = lambda: self._options
+        return None
 
 
 class A2APlugin(SimplePlugin):
@@ -43,12 +62,13 @@ class A2APlugin(SimplePlugin):
             _check_executor(agent_executor)
             agent = AgentActivities(agent_executor, self._options)
             activities = [agent.run_agent, agent.cancel_agent]
-            workflows = [agent_workflow(self._options)]
+            workflows = [AgentWorkflow]
         super().__init__(
             "a2a_temporal.A2APlugin",
             activities=activities,
             workflows=workflows,
             workflow_runner=_pass_through,
+            interceptors=[_OptionsInterceptor(self._options)],
         )
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:

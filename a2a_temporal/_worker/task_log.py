@@ -24,7 +24,7 @@ with workflow.unsafe.imports_passed_through():
         parse_signal,
         parse_time,
     )
-    from a2a_temporal._log.fold import LogState, agent_message, begin, fold, snapshot
+    from a2a_temporal._log.fold import LogState, agent_message, begin, fold, snapshot, state_name
     from a2a_temporal._log.protojson import StreamEvent, event_to_json, to_json
 
 _STATE = SearchAttributeKey.for_keyword(wire.STATE_ATTRIBUTE)
@@ -131,8 +131,3 @@ class TaskLog:
                 _UPDATED.value_set(status.timestamp.ToDatetime(tzinfo=timezone.utc)),
             ]
         )
-
-
-def state_name(state: TaskState) -> str:
-    """Return a state as search attributes and people write it: ``input-required``."""
-    return TaskState.Name(state).removeprefix("TASK_STATE_").lower().replace("_", "-")

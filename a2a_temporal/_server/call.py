@@ -1,0 +1,78 @@
+"""Who calls: the identity behind a request and what of the request the agent's code may see."""
+
+import uuid
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from a2a.server.context import ServerCallContext
+from a2a.types.a2a_pb2 import SendMessageConfiguration, SendMessageRequest
+from a2a.utils.errors import InvalidParamsError
+
+from a2a_temporal._log.entries import TaskStart
+from a2a_temporal._log.protojson import to_json
+from a2a_temporal._server.options import HandlerOptions
+
+_NAMESPACE = uuid.UUID("2c9c6f52-3f3c-5d39-8f45-3b1f3b4a9c11")
+
+
+class TenantRequest(Protocol):
+    """Any request of the protocol: each names a tenant."""
+
+    tenant: str
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The scope of a call: tasks are visible to the owner who made them, in one tenant."""
+
+    agent: str
+    owner: str
+    tenant: str
+
+    def may_see(self, start: TaskStart) -> bool:
+        """Say whether a task exists for this caller."""
+        return (start.agent, start.owner, start.tenant) == (self.agent, self.owner, self.tenant)
+
+    def task_id(self, message_id: str) -> str:
+        """Return the id of the task that this caller's message makes, always the same."""
+        name = "\x1f".join((self.agent, self.tenant, self.owner, message_id))
+        return str(uuid.uuid5(_NAMESPACE, name))
+
+
+def caller(
+    request: TenantRequest, context: ServerCallContext, agent: str, options: HandlerOptions
+) -> Caller:
+    """Return who calls.
+
+    Raises:
+        InvalidParamsError: The route and the body name different tenants.
+    """
+    if request.tenant and context.tenant and request.tenant != context.tenant:
+        raise InvalidParamsError(
+            f"The request names tenant {request.tenant!r} but was sent to tenant "
+            f"{context.tenant!r}. Name the same one in both places."
+        )
+    return Caller(agent, options.owner_of(context), context.tenant or request.tenant)
+
+
+def describe_call(
+    request: SendMessageRequest, context: ServerCallContext, options: HandlerOptions
+) -> dict[str, Any]:
+    """Return what the agent's code learns of a call: plain JSON, never a credential."""
+    headers = cast("dict[str, str]", context.state.get("headers", {}))
+    auth = context.state.get("auth")
+    configuration = SendMessageConfiguration()
+    configuration.CopyFrom(request.configuration)
+    configuration.ClearField("task_push_notification_config")
+    described: dict[str, Any] = {
+        "user": context.user.user_name,
+        "authenticated": context.user.is_authenticated,
+        "scopes": list(getattr(auth, "scopes", [])),
+        "extensions": sorted(context.requested_extensions),
+        "headers": {
+            name: headers[name] for name in sorted(headers) if name in options.forwarded_headers
+        },
+        "configuration": to_json(configuration),
+        "metadata": to_json(request.metadata),
+    }
+    return {name: value for name, value in described.items() if value}

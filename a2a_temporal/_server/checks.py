@@ -1,0 +1,78 @@
+"""What a message must be before anything of it is stored (A2A 1.0 sections 3.1.1 and 3.3)."""
+
+import json
+from typing import Any
+
+from a2a.server.context import ServerCallContext
+from a2a.types.a2a_pb2 import AgentCard, Message, Role, SendMessageRequest
+from a2a.utils.errors import (
+    ExtensionSupportRequiredError,
+    InvalidParamsError,
+    PushNotificationNotSupportedError,
+)
+from a2a.utils.input_mode_validator import validate_input_modes
+from a2a.utils.task import validate_history_length
+
+_IDS = 512
+
+
+def check_message(request: SendMessageRequest, context: ServerCallContext, card: AgentCard) -> None:
+    """Check all that needs no knowledge of tasks.
+
+    Raises:
+        InvalidParamsError: A field has a value the protocol does not allow.
+        ContentTypeNotSupportedError: A part has a media type the card does not declare.
+        ExtensionSupportRequiredError: The card requires an extension the client did not declare.
+        PushNotificationNotSupportedError: A push config came along and the card declares no push.
+    """
+    validate_history_length(request.configuration)
+    _check_fields(request.message)
+    _check_extensions(context, card)
+    validate_input_modes(request.message, card)
+    if (
+        request.configuration.HasField("task_push_notification_config")
+        and not card.capabilities.push_notifications
+    ):
+        raise PushNotificationNotSupportedError
+
+
+def check_size(stored: dict[str, Any], limit: int) -> None:
+    """Check the size a message has in Temporal.
+
+    Raises:
+        InvalidParamsError: It is larger than ``limit`` bytes of JSON.
+    """
+    size = len(json.dumps(stored))
+    if size > limit:
+        raise InvalidParamsError(
+            f"The message takes {size} bytes as JSON; this server stores at most {limit}. "
+            "Send large content as a file reference (part.url)."
+        )
+
+
+def _check_fields(message: Message) -> None:
+    if message.role != Role.ROLE_USER:
+        raise InvalidParamsError(
+            f"message.role is {Role.Name(message.role)!r}; a client sends 'ROLE_USER'."
+        )
+    for index, part in enumerate(message.parts):
+        if part.WhichOneof("content") is None:
+            raise InvalidParamsError(
+                f"message.parts[{index}] is empty; set one of text, raw, url or data."
+            )
+    for name in ("message_id", "task_id", "context_id"):
+        value: str = getattr(message, name)
+        if len(value) > _IDS and name != "context_id":
+            raise InvalidParamsError(
+                f"message.{name} has {len(value)} characters; {_IDS} are allowed."
+            )
+
+
+def _check_extensions(context: ServerCallContext, card: AgentCard) -> None:
+    required = {each.uri for each in card.capabilities.extensions if each.required}
+    missing = sorted(required - context.requested_extensions)
+    if missing:
+        raise ExtensionSupportRequiredError(
+            f"This agent requires the extension {missing[0]!r}. Declare it in the A2A-Extensions "
+            "header."
+        )

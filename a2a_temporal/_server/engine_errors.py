@@ -1,0 +1,84 @@
+"""What Temporal's errors mean to an A2A client: the one place that decides.
+
+Temporal's codes are ambiguous: NOT_FOUND is an unknown workflow, a closed one or a missing
+namespace; timeouts arrive as CANCELLED; a lazy client raises RuntimeError when it cannot connect.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import TypeVar
+
+from a2a.utils.errors import InternalError, InvalidParamsError, TaskNotFoundError
+from temporalio.service import RPCError, RPCStatusCode
+
+logger = logging.getLogger("a2a_temporal.server")
+
+_T = TypeVar("_T")
+
+UNAVAILABLE = "The service is temporarily unavailable. Please try again."
+TOO_LARGE = "The message is too large to be stored."
+
+_RETRYABLE = frozenset(
+    {
+        RPCStatusCode.UNAVAILABLE,
+        RPCStatusCode.DEADLINE_EXCEEDED,
+        RPCStatusCode.CANCELLED,
+        RPCStatusCode.RESOURCE_EXHAUSTED,
+        RPCStatusCode.ABORTED,
+        RPCStatusCode.INTERNAL,
+        RPCStatusCode.UNKNOWN,
+    }
+)
+
+
+def is_missing_workflow(error: RPCError) -> bool:
+    """True when the workflow does not exist (or no longer); False for a missing namespace."""
+    return error.status == RPCStatusCode.NOT_FOUND and "amespace" not in error.message
+
+
+def is_closed_workflow(error: RPCError) -> bool:
+    """True when a signal or cancel came too late: the workflow exists but has ended."""
+    return is_missing_workflow(error) and "already completed" in error.message
+
+
+def is_passing(error: BaseException) -> bool:
+    """True when the same call may succeed later."""
+    if isinstance(error, RPCError):
+        return error.status in _RETRYABLE
+    return isinstance(error, (RuntimeError, ConnectionError, OSError, asyncio.TimeoutError))
+
+
+@asynccontextmanager
+async def engine_errors() -> AsyncGenerator[None]:
+    """Turn what Temporal raises in this block into the A2A error the client gets.
+
+    Raises:
+        TaskNotFoundError: The workflow does not exist.
+        InvalidParamsError: Temporal refused the size of what was to be stored.
+        InternalError: Anything else; generic and retryable, the details are in the log.
+    """
+    try:
+        yield
+    except RPCError as error:
+        if is_missing_workflow(error):
+            raise TaskNotFoundError from error
+        too_large = "size" in error.message and "limit" in error.message
+        if error.status == RPCStatusCode.INVALID_ARGUMENT and too_large:
+            raise InvalidParamsError(TOO_LARGE) from error
+        logger.error("Temporal answered %s: %s", error.status.name, error.message)
+        raise InternalError(UNAVAILABLE) from error
+    except (RuntimeError, ConnectionError, OSError, asyncio.TimeoutError) as error:
+        logger.error("Temporal cannot be reached: %s", error)
+        raise InternalError(UNAVAILABLE) from error
+
+
+async def within(limit: timedelta, call: Awaitable[_T]) -> _T:
+    """Await ``call`` for at most ``limit``; the client's own retries ignore shorter timeouts.
+
+    Raises:
+        asyncio.TimeoutError: The bound passed.
+    """
+    return await asyncio.wait_for(call, limit.total_seconds())

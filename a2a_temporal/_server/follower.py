@@ -1,0 +1,309 @@
+"""Follow the logs of tasks: one follower per task and process, shared by all its readers.
+
+A follower long-polls the task's history, folds what is new and keeps the made events in one list;
+a reader is only a position in that list, so a slow reader can neither lose an event nor hold up
+anybody. When a follower polls is decided by ``followers.py``.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from a2a.types.a2a_pb2 import Task, TaskState, TaskStatusUpdateEvent
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.workflowservice.v1 import (
+    GetWorkflowExecutionHistoryRequest,
+    GetWorkflowExecutionHistoryResponse,
+)
+from temporalio.client import Client
+
+from a2a_temporal._log.entries import EventsEntry
+from a2a_temporal._log.fold import LogState, begin, fold, state_name
+from a2a_temporal._log.history import Successor, entry_of, start_of
+from a2a_temporal._log.protojson import StreamEvent
+from a2a_temporal._log.reading import NoTaskError
+
+_POLL_TIMEOUT = timedelta(seconds=65)
+_SHORT_RPC_TIMEOUT = timedelta(seconds=5)
+_PAGE_EVENTS = 1000
+_KEPT_EVENTS = 10_000
+_KEPT_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """A position in a task's log: the ``index``-th event made from a history event of a run."""
+
+    run_id: str
+    event_id: int
+    index: int
+
+
+@dataclass(frozen=True)
+class LogEvent:
+    """A stream event, where it stands in the log, and the turn it belongs to."""
+
+    cursor: Cursor
+    event: StreamEvent
+    turn: int
+
+    @property
+    def state(self) -> TaskState | None:
+        """The state the event brings the task into, if it says one."""
+        if isinstance(self.event, (TaskStatusUpdateEvent, Task)):
+            return self.event.status.state
+        return None
+
+
+class Follower:
+    """Reads one task's log for as long as it has readers. Made by ``Followers``.
+
+    Attributes:
+        state: The folded log; ``None`` until the first page has been read.
+        failure: Why reading ended early; readers raise it.
+        finished: Nothing more will come.
+        quiet_since: Event-loop time of the last page that held something.
+        heated_at: Event-loop time since when it may poll.
+    """
+
+    def __init__(self, client: Client, task_id: str) -> None:
+        self.task_id = task_id
+        self.state: LogState | None = None
+        self.failure: BaseException | None = None
+        self.finished = False
+        self.heated_at = 0.0
+        self.quiet_since = asyncio.get_running_loop().time()
+        self.readers: set[Reader] = set()
+        self._client = client
+        self._events: deque[LogEvent] = deque()
+        self._events_bytes = 0
+        self._dropped = 0
+        self._run_id = ""
+        self._pinned_run_id = ""
+        self._token = b""
+        self._last_event_id = 0
+        self._rebuilding = False
+        self._caught_up = False
+        self._polling = False
+        self._changed = asyncio.Event()
+
+    @property
+    def end(self) -> int:
+        """Position after the newest event."""
+        return self._dropped + len(self._events)
+
+    @property
+    def ready(self) -> bool:
+        """True once a reader can start: there is a state, or reading failed."""
+        return self._caught_up or self.finished
+
+    @property
+    def parked(self) -> bool:
+        """True while the task waits for a person; the next thing it does is a status change."""
+        return self.state is not None and self.state.interrupted
+
+    @property
+    def idle(self) -> bool:
+        """True while nothing but the next page is awaited: reading may be interrupted."""
+        return self._caught_up and self._polling
+
+    @property
+    def indexed(self) -> tuple[str, int]:
+        """What visibility says of the task once it knows what this follower knows."""
+        if self.state is None:
+            return "", 0
+        status = self.state.task.status
+        return state_name(status.state), status.timestamp.ToMilliseconds()
+
+    @property
+    def newest(self) -> Cursor:
+        """Where the newest event stands."""
+        return self._events[-1].cursor if self._events else Cursor(self._run_id, 0, 0)
+
+    def event_at(self, position: int) -> LogEvent | None:
+        """Return the event at ``position``; ``None`` when it is no longer kept."""
+        if position < self._dropped:
+            return None
+        return self._events[position - self._dropped]
+
+    async def changed(self) -> None:
+        """Return when something has changed since the call."""
+        await self._changed.wait()
+
+    def fail(self, failure: BaseException) -> None:
+        """End reading; every reader raises ``failure``."""
+        self.failure = failure
+        self._finish()
+
+    def stop(self) -> None:
+        """End reading without a failure: readers see the log end where it is."""
+        self._finish()
+
+    async def poll(self) -> None:
+        """Read the next page of the log, waiting for it where there is none yet.
+
+        Raises:
+            NoTaskError: The workflow is no A2A task.
+            temporalio.service.RPCError: Temporal did not answer, or the workflow is gone.
+        """
+        self._polling = True
+        try:
+            page = await self._client.workflow_service.get_workflow_execution_history(
+                GetWorkflowExecutionHistoryRequest(
+                    namespace=self._client.namespace,
+                    execution=WorkflowExecution(
+                        workflow_id=self.task_id, run_id=self._pinned_run_id
+                    ),
+                    maximum_page_size=_PAGE_EVENTS,
+                    next_page_token=self._token,
+                    wait_new_event=True,
+                ),
+                timeout=_POLL_TIMEOUT,
+            )
+        finally:
+            self._polling = False
+        await self._read_page(page)
+
+    def restart(self) -> None:
+        """Read the log from its start again, after Temporal refused to go on where we were."""
+        self._token = b""
+        self._pinned_run_id = ""
+        self._last_event_id = 0
+        self._rebuilding = True
+
+    async def _read_page(self, page: GetWorkflowExecutionHistoryResponse) -> None:
+        events = page.history.events
+        successor: Successor | None = None
+        for event in events:
+            if event.event_id > self._last_event_id:
+                successor = await self._read(event)
+        self._token = page.next_page_token
+        if events:
+            self.quiet_since = asyncio.get_running_loop().time()
+        if len(events) < _PAGE_EVENTS:
+            self._caught_up = True
+        if successor is not None:
+            self._pinned_run_id = self._run_id = successor.run_id
+            self._token = b""
+            self._last_event_id = 0
+        elif not self._token or (self.state is not None and self.state.terminal):
+            self._finish()
+        self._wake()
+
+    async def _read(self, event: HistoryEvent) -> Successor | None:
+        self._last_event_id = event.event_id
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+            await self._begin(event)
+            return None
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
+            newer = await self._newer_run()
+            if newer:
+                self._rebuilding = True
+                return Successor(newer)
+        entry = await entry_of(event, self._client.data_converter)
+        if isinstance(entry, Successor):
+            return entry
+        if entry is not None and self.state is not None:
+            made = fold(self.state, entry)
+            turn = entry.turn if isinstance(entry, EventsEntry) else self.state.turns
+            for index, each in enumerate(made):
+                self._append(LogEvent(Cursor(self._run_id, event.event_id, index), each, turn))
+        return None
+
+    async def _begin(self, event: HistoryEvent) -> None:
+        start = await start_of(event, self._client.data_converter)
+        if start is None:
+            raise NoTaskError(self.task_id)
+        self.state = begin(start)
+        started = event.workflow_execution_started_event_attributes
+        self._run_id = self._pinned_run_id or started.original_execution_run_id
+        if self._rebuilding:
+            self._rebuilding = False
+            cursor = Cursor(self._run_id, event.event_id, 0)
+            self._append(LogEvent(cursor, self.state.copy_task(), 0))
+
+    async def _newer_run(self) -> str:
+        """Return the run that replaced a terminated one (a reset), if there is any."""
+        described = await self._client.get_workflow_handle(self.task_id).describe(
+            rpc_timeout=_SHORT_RPC_TIMEOUT
+        )
+        return described.run_id if described.run_id != self._run_id else ""
+
+    def _append(self, event: LogEvent) -> None:
+        self._events.append(event)
+        self._events_bytes += event.event.ByteSize()
+        read_by_all = min((reader.position for reader in self.readers), default=self.end)
+        while self._events and (
+            self._dropped < read_by_all
+            or self._events_bytes > _KEPT_BYTES
+            or len(self._events) > _KEPT_EVENTS
+        ):
+            self._events_bytes -= self._events.popleft().event.ByteSize()
+            self._dropped += 1
+
+    def _finish(self) -> None:
+        self.finished = True
+        self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+class Reader:
+    """One reader's position in a followed log."""
+
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
+        self.position = follower.end
+
+    @property
+    def state(self) -> LogState:
+        """The folded log as it is now; shared, not to be changed."""
+        state = self._follower.state
+        if state is None:
+            raise NoTaskError(self._follower.task_id)
+        return state
+
+    @property
+    def ended(self) -> bool:
+        """True when the log will say no more here, be it over or out of reach."""
+        return self._follower.finished
+
+    def snapshot(self) -> Task:
+        """Return the Task as it is now; what is read next comes after it."""
+        self.position = self._follower.end
+        return self.state.copy_task()
+
+    async def changed(self) -> None:
+        """Return when the log has grown since the call, or has ended."""
+        if not self._follower.finished:
+            await self._follower.changed()
+
+    async def events(self) -> AsyncIterator[LogEvent]:
+        """Yield what follows this reader's position; ends when the log does.
+
+        A reader that fell far behind gets the Task as it is now in place of what it missed.
+
+        Raises:
+            NoTaskError: The log is no longer there.
+            temporalio.service.RPCError: It can no longer be read.
+        """
+        follower = self._follower
+        while True:
+            while self.position < follower.end:
+                event = follower.event_at(self.position)
+                if event is None:
+                    yield LogEvent(follower.newest, self.snapshot(), self.state.turn)
+                else:
+                    self.position += 1
+                    yield event
+            if follower.failure is not None:
+                raise follower.failure
+            if follower.finished:
+                return
+            await follower.changed()

@@ -1,0 +1,228 @@
+"""Decide which followers long-poll: a budget of polls, and one wake-up query for all others.
+
+A namespace allows about 1,200 long polls for each frontend, so a process holds a bounded number. A
+follower without a poll is cold: it keeps its place in the log and costs nothing. Once a second one
+visibility query names the tasks whose status changed; those become hot and read on. What a query
+cannot tell (a working task's artifact chunks, a worker whose clock is wrong) is found by sweeping
+the cold ones slowly.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import AsyncGenerator
+from datetime import datetime, timedelta, timezone
+
+from temporalio.api.workflowservice.v1 import ListWorkflowExecutionsRequest
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from a2a_temporal._log import wire
+from a2a_temporal._log.entries import parse_time
+from a2a_temporal._log.reading import NoTaskError
+from a2a_temporal._server.engine_errors import is_missing_workflow, is_passing
+from a2a_temporal._server.follower import Follower, Reader
+from a2a_temporal._server.visibility import keyword, quote
+
+logger = logging.getLogger("a2a_temporal.server")
+
+_WAKE_INTERVAL = 1.0
+_SWEEP_WORKING = 3.0
+_SWEEP_PARKED = 60.0
+_SWEEPS_PER_WAKE = 100
+# A woken follower keeps its poll at least this long: time to read what it was woken for.
+_HOT_FOR = 0.5
+_CLOCK_SKEW = timedelta(seconds=10)
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 3.0
+_RPC_TIMEOUT = timedelta(seconds=5)
+_PAGE = 1000
+
+
+class Followers:
+    """All followers of one process.
+
+    Args:
+        client: Connected client.
+        agent: Identity of the agent, for the wake-up query.
+        long_polls: Budget of concurrent long polls.
+    """
+
+    def __init__(self, client: Client, *, agent: str, long_polls: int) -> None:
+        self._client = client
+        self._agent = agent
+        self._budget = long_polls
+        self._followers: dict[str, Follower] = {}
+        self._hot: dict[Follower, asyncio.Task[None]] = {}
+        self._cold: dict[Follower, float] = {}
+        self._room = asyncio.Event()
+        self._waker: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def follow(self, task_id: str) -> AsyncGenerator[Reader]:
+        """Follow a task's log; the reader starts at what the log holds now.
+
+        Raises:
+            NoTaskError: The workflow is no A2A task.
+            temporalio.service.RPCError: The workflow does not exist, or cannot be read.
+        """
+        follower = self._followers.get(task_id)
+        if follower is None or (follower.finished and follower.failure is not None):
+            follower = self._followers[task_id] = Follower(self._client, task_id)
+        reader = Reader(follower)
+        follower.readers.add(reader)
+        try:
+            if not follower.ready:
+                self._heat(follower)
+            while not follower.ready:
+                await follower.changed()
+            if follower.failure is not None:
+                raise follower.failure
+            reader.position = follower.end
+            yield reader
+        finally:
+            follower.readers.discard(reader)
+            if not follower.readers:
+                self._forget(follower)
+
+    @property
+    def closing(self) -> bool:
+        """True once :meth:`aclose` was called: streams end where they are."""
+        return self._closing.is_set()
+
+    async def aclose(self) -> None:
+        """Stop following; readers see their logs end without a terminal event."""
+        self._closing.set()
+        tasks = list(self._hot.values())
+        if self._waker is not None:
+            tasks.append(self._waker)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for follower in list(self._followers.values()):
+            follower.stop()
+
+    def _forget(self, follower: Follower) -> None:
+        if self._followers.get(follower.task_id) is follower:
+            del self._followers[follower.task_id]
+        self._cold.pop(follower, None)
+        task = self._hot.pop(follower, None)
+        if task is not None:
+            task.cancel()
+        self._room.set()
+
+    def _heat(self, follower: Follower) -> None:
+        """Let a follower poll."""
+        self._cold.pop(follower, None)
+        if follower not in self._hot and not follower.finished and not self.closing:
+            follower.heated_at = asyncio.get_running_loop().time()
+            self._hot[follower] = asyncio.create_task(self._poll(follower))
+
+    def _cool(self, follower: Follower) -> None:
+        """Take a follower's poll away; it goes on from where it is once it is woken."""
+        self._hot.pop(follower).cancel()
+        self._cold[follower] = asyncio.get_running_loop().time()
+        if self._waker is None or self._waker.done():
+            self._waker = asyncio.create_task(self._wake_changed())
+
+    async def _poll(self, follower: Follower) -> None:
+        await self._make_room()
+        pause = _SHORTEST_PAUSE
+        while not follower.finished:
+            try:
+                await follower.poll()
+                pause = _SHORTEST_PAUSE
+            except NoTaskError as error:
+                follower.fail(error)
+            except (RPCError, RuntimeError) as error:
+                if self._handle(error, follower):
+                    await asyncio.sleep(pause)
+                    pause = min(pause * 2, _LONGEST_PAUSE)
+            self._room.set()
+        self._hot.pop(follower, None)
+        self._room.set()
+
+    def _handle(self, error: RPCError | RuntimeError, follower: Follower) -> bool:
+        """Return True when polling goes on after a pause."""
+        if isinstance(error, RPCError) and error.status == RPCStatusCode.INVALID_ARGUMENT:
+            follower.restart()
+            return True
+        if isinstance(error, RPCError) and is_missing_workflow(error):
+            follower.fail(error)
+            return False
+        if not is_passing(error):
+            logger.error("Reading task %s failed", follower.task_id, exc_info=error)
+            follower.fail(error)
+            return False
+        if not follower.ready:
+            follower.fail(error)
+            return False
+        logger.debug("Reading task %s is interrupted: %s", follower.task_id, error)
+        return True
+
+    async def _make_room(self) -> None:
+        """Return when the number of polls is within the budget, cooling the quietest if needed."""
+        while len(self._hot) > self._budget:
+            now = asyncio.get_running_loop().time()
+            idle = [each for each in self._hot if each.idle and now - each.heated_at > _HOT_FOR]
+            if idle:
+                self._cool(min(idle, key=lambda each: (not each.parked, each.quiet_since)))
+            else:
+                self._room.clear()
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._room.wait(), _HOT_FOR)
+
+    async def _wake_changed(self) -> None:
+        """While followers are cold: heat those whose task has changed, and sweep the others."""
+        since = datetime.now(timezone.utc)
+        while self._cold:
+            await asyncio.sleep(_WAKE_INTERVAL)
+            asked_at = datetime.now(timezone.utc)
+            try:
+                changed = await self._changed_since(since - _CLOCK_SKEW)
+            except (RPCError, RuntimeError) as error:
+                logger.debug("The wake-up query failed: %s", error)
+                self._sweep(without_query=True)
+                continue
+            since = asked_at
+            for task_id, indexed in changed.items():
+                follower = self._followers.get(task_id)
+                if follower in self._cold and indexed != follower.indexed:
+                    self._heat(follower)
+            self._sweep(without_query=False)
+
+    async def _changed_since(self, since: datetime) -> dict[str, tuple[str, int]]:
+        """Return the tasks of this agent whose status changed: id → state, time in ms."""
+        request = ListWorkflowExecutionsRequest(
+            namespace=self._client.namespace,
+            page_size=_PAGE,
+            query=f"{wire.AGENT_ATTRIBUTE} = {quote(keyword(self._agent))}"
+            f" AND {wire.UPDATED_ATTRIBUTE} > {quote(since.isoformat())}",
+        )
+        changed: dict[str, tuple[str, int]] = {}
+        while True:
+            page = await self._client.workflow_service.list_workflow_executions(
+                request, timeout=_RPC_TIMEOUT
+            )
+            for info in page.executions:
+                fields = info.search_attributes.indexed_fields
+                changed[info.execution.workflow_id] = (
+                    str(json.loads(fields[wire.STATE_ATTRIBUTE].data)),
+                    parse_time(json.loads(fields[wire.UPDATED_ATTRIBUTE].data)).ToMilliseconds(),
+                )
+            if not page.next_page_token:
+                return changed
+            request.next_page_token = page.next_page_token
+
+    def _sweep(self, *, without_query: bool) -> None:
+        now = asyncio.get_running_loop().time()
+        due: list[Follower] = []
+        for follower, since in self._cold.items():
+            parked = follower.parked and not without_query
+            if now - since >= (_SWEEP_PARKED if parked else _SWEEP_WORKING):
+                due.append(follower)
+            if len(due) == _SWEEPS_PER_WAKE:
+                break
+        for follower in due:
+            self._heat(follower)

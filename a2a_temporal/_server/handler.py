@@ -1,0 +1,365 @@
+"""``TemporalRequestHandler``: the A2A operations, answered from task logs.
+
+It holds no task state. What it knows of a task it reads from the log; what it wants of a task it
+writes into the log, as a workflow start, a signal or a cancel request.
+"""
+
+import asyncio
+import uuid
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+from a2a.server.context import ServerCallContext
+from a2a.server.events import Event
+from a2a.server.request_handlers import request_handler as sdk
+from a2a.types.a2a_pb2 import (
+    AgentCard,
+    CancelTaskRequest,
+    DeleteTaskPushNotificationConfigRequest,
+    GetExtendedAgentCardRequest,
+    GetTaskPushNotificationConfigRequest,
+    GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest,
+    ListTaskPushNotificationConfigsResponse,
+    ListTasksRequest,
+    ListTasksResponse,
+    Message,
+    SendMessageRequest,
+    SubscribeToTaskRequest,
+    Task,
+    TaskPushNotificationConfig,
+    TaskState,
+)
+from a2a.utils.errors import (
+    ExtendedAgentCardNotConfiguredError,
+    InvalidParamsError,
+    PushNotificationNotSupportedError,
+    TaskNotCancelableError,
+    UnsupportedOperationError,
+)
+from a2a.utils.task import apply_history_length, validate_history_length
+from temporalio.client import Client
+
+from a2a_temporal._log.entries import TaskStart, now_text
+from a2a_temporal._log.fold import TERMINAL_STATES, LogState
+from a2a_temporal._log.protojson import to_json
+from a2a_temporal._server.call import Caller, TenantRequest, caller, describe_call
+from a2a_temporal._server.checks import check_message
+from a2a_temporal._server.follower import LogEvent, Reader
+from a2a_temporal._server.options import HandlerOptions
+from a2a_temporal._server.tasks import Tasks, ended
+
+_STREAMING = "This agent does not stream: its card says capabilities.streaming = false."
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A message that is (about to be) part of a task."""
+
+    caller: Caller
+    task_id: str
+    message_id: str
+
+
+class TemporalRequestHandler(sdk.RequestHandler):
+    """Serve an agent's tasks from Temporal; takes the place of ``DefaultRequestHandler``.
+
+    Any number of processes may serve the same agent. Every accepted message is durable when the
+    call returns, with or without a running worker.
+
+    Args:
+        client: Connected (or lazy) Temporal client.
+        agent_card: The public card; its capabilities decide which operations are offered.
+        task_queue: The task queue the agent's workers listen on.
+        options: See :class:`~a2a_temporal.HandlerOptions`.
+
+    Raises:
+        ValueError: The card promises what this handler is not configured to keep.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        agent_card: AgentCard,
+        task_queue: str,
+        options: HandlerOptions | None = None,
+    ) -> None:
+        self.client = client
+        self.agent_card = agent_card
+        self._options = options or HandlerOptions()
+        self._agent = self._options.agent or agent_card.name
+        _check_configuration(agent_card, task_queue, self._agent)
+        self._tasks = Tasks(client, agent=self._agent, task_queue=task_queue, options=self._options)
+
+    async def start(self) -> None:
+        """Register the search attributes where permitted; otherwise done with the first task.
+
+        Raises:
+            InternalError: Temporal cannot be reached now.
+        """
+        await self._tasks.start()
+
+    async def aclose(self) -> None:
+        """End open streams without a terminal event; their tasks go on."""
+        await self._tasks.aclose()
+
+    # ------------------------------------------------------------------ send
+
+    @sdk.validate_request_params
+    async def on_message_send(
+        self, params: SendMessageRequest, context: ServerCallContext
+    ) -> Task | Message:
+        """Send a message; wait for the answer unless asked not to (section 3.1.1)."""
+        sent = await self._accept(params, context)
+        async with self._tasks.follow(sent.caller, sent.task_id) as reader:
+            turn = await self._turn_of(reader, sent)
+            if params.configuration.return_immediately:
+                await self._first_word(reader, turn)
+            else:
+                await self._wait(
+                    reader, lambda state: state.settled(turn), self._options.blocking_limit
+                )
+            return _answer(reader, params)
+
+    @sdk.validate_request_params
+    @sdk.validate(lambda self: self.agent_card.capabilities.streaming, _STREAMING)
+    async def on_message_send_stream(
+        self, params: SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event, None]:
+        """Send a message and stream what its turn makes (section 3.1.2)."""
+        sent = await self._accept(params, context)
+        async with self._tasks.follow(sent.caller, sent.task_id) as reader:
+            turn = await self._turn_of(reader, sent)
+            task = reader.snapshot()
+            already = reader.state.settled(turn)
+            if not already:
+                await self._first_word(reader, turn)
+            if reader.state.reply is not None:
+                yield reader.state.reply
+                return
+            yield apply_history_length(task, params.configuration)
+            if already:
+                return
+            async for event in reader.events():
+                yield _trimmed(event.event, params)
+                if _ends_turn(event, turn):
+                    return
+
+    # ------------------------------------------------------------------ read
+
+    @sdk.validate_request_params
+    async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task | None:
+        """Return a task as its log says it is (section 3.1.3)."""
+        validate_history_length(params)
+        state = await self._tasks.read(self._caller(params, context), params.id)
+        return apply_history_length(state.task, params)
+
+    @sdk.validate_request_params
+    async def on_list_tasks(
+        self, params: ListTasksRequest, context: ServerCallContext
+    ) -> ListTasksResponse:
+        """List the caller's tasks (section 3.1.4)."""
+        raise UnsupportedOperationError("ListTasks is not available yet.")
+
+    @sdk.validate_request_params
+    @sdk.validate(lambda self: self.agent_card.capabilities.streaming, _STREAMING)
+    async def on_subscribe_to_task(
+        self, params: SubscribeToTaskRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event, None]:
+        """Stream a task from now to its end (section 3.1.6)."""
+        scope = self._caller(params, context)
+        state = await self._tasks.read(scope, params.id)
+        if state.terminal:
+            raise _nothing_to_stream(state)
+        async with self._tasks.follow(scope, params.id) as reader:
+            if reader.state.terminal:
+                raise _nothing_to_stream(reader.state)
+            yield reader.snapshot()
+            async for event in reader.events():
+                yield event.event
+                if _ends_task(event):
+                    return
+
+    # ---------------------------------------------------------------- cancel
+
+    @sdk.validate_request_params
+    async def on_cancel_task(
+        self, params: CancelTaskRequest, context: ServerCallContext
+    ) -> Task | None:
+        """Cancel a task and wait a while for its agent to stop (section 3.1.5).
+
+        The request is durable: a task that could not stop in time is returned as it is, and is
+        canceled later without a further call.
+        """
+        scope = self._caller(params, context)
+        state = await self._tasks.read(scope, params.id)
+        if state.terminal:
+            raise TaskNotCancelableError
+        await self._tasks.cancel(params.id)
+        async with self._tasks.follow(scope, params.id) as reader:
+            await self._wait(reader, lambda state: state.terminal, self._options.cancel_wait)
+            task = reader.snapshot()
+        if reader.state.terminal and task.status.state != TaskState.TASK_STATE_CANCELED:
+            raise TaskNotCancelableError
+        return task
+
+    # ------------------------------------------------------ push notification
+
+    @sdk.validate_request_params
+    async def on_create_task_push_notification_config(
+        self, params: TaskPushNotificationConfig, context: ServerCallContext
+    ) -> TaskPushNotificationConfig:
+        """Refuse: this agent sends no push notifications (section 3.1.7)."""
+        raise PushNotificationNotSupportedError
+
+    @sdk.validate_request_params
+    async def on_get_task_push_notification_config(
+        self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> TaskPushNotificationConfig:
+        """Refuse: this agent sends no push notifications (section 3.1.8)."""
+        raise PushNotificationNotSupportedError
+
+    @sdk.validate_request_params
+    async def on_list_task_push_notification_configs(
+        self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
+    ) -> ListTaskPushNotificationConfigsResponse:
+        """Refuse: this agent sends no push notifications (section 3.1.9)."""
+        raise PushNotificationNotSupportedError
+
+    @sdk.validate_request_params
+    async def on_delete_task_push_notification_config(
+        self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> None:
+        """Refuse: this agent sends no push notifications (section 3.1.10)."""
+        raise PushNotificationNotSupportedError
+
+    # ------------------------------------------------------------------ card
+
+    @sdk.validate_request_params
+    async def on_get_extended_agent_card(
+        self, params: GetExtendedAgentCardRequest, context: ServerCallContext
+    ) -> AgentCard:
+        """Refuse: this agent has no extended card (section 3.1.11)."""
+        if not self.agent_card.capabilities.extended_agent_card:
+            raise UnsupportedOperationError("This agent has no extended card.")
+        raise ExtendedAgentCardNotConfiguredError
+
+    # --------------------------------------------------------------- helpers
+
+    def _caller(self, params: TenantRequest, context: ServerCallContext) -> Caller:
+        return caller(params, context, self._agent, self._options)
+
+    async def _accept(self, params: SendMessageRequest, context: ServerCallContext) -> _Sent:
+        """Check a message and write it into the log of its task."""
+        check_message(params, context, self.agent_card)
+        scope = self._caller(params, context)
+        message = Message()
+        message.CopyFrom(params.message)
+        request = describe_call(params, context, self._options)
+        if not message.task_id:
+            return await self._create(scope, message, request)
+        state = await self._tasks.read(scope, message.task_id)
+        if message.context_id and message.context_id != state.task.context_id:
+            raise InvalidParamsError(
+                f"Task {message.task_id} belongs to context {state.task.context_id!r}, the message "
+                f"names {message.context_id!r}. Name the task's own, or none."
+            )
+        await self._tasks.send(state, message, request)
+        return _Sent(scope, message.task_id, message.message_id)
+
+    async def _create(self, scope: Caller, message: Message, request: dict[str, object]) -> _Sent:
+        repeatable = self._options.idempotent_sends
+        task_id = scope.task_id(message.message_id) if repeatable else str(uuid.uuid4())
+        start = TaskStart(
+            task_id=task_id,
+            context_id=message.context_id or str(uuid.uuid4()),
+            agent=scope.agent,
+            message=to_json(message),
+            owner=scope.owner,
+            tenant=scope.tenant,
+            request=request,
+            at=now_text(datetime.now(timezone.utc)),
+        )
+        await self._tasks.create(scope, start)
+        return _Sent(scope, task_id, message.message_id)
+
+    async def _turn_of(self, reader: Reader, sent: _Sent) -> int:
+        """Wait until the own message shows in the log and return the turn it opens.
+
+        Raises:
+            UnsupportedOperationError: The task ended before the message reached it.
+        """
+        await self._wait(
+            reader,
+            lambda state: sent.message_id in state.accepted or state.terminal,
+            self._options.read_timeout,
+        )
+        accepted = reader.state.accepted.get(sent.message_id)
+        if accepted is None:
+            raise ended(reader.state)
+        return accepted.turn
+
+    async def _first_word(self, reader: Reader, turn: int) -> None:
+        """Give an agent that answers with a direct Message a moment to do so."""
+        if turn == 1:
+            await self._wait(
+                reader,
+                lambda state: state.turn > 0 or state.terminal,
+                self._options.direct_message_wait,
+            )
+
+    async def _wait(
+        self, reader: Reader, reached: Callable[[LogState], bool], limit: timedelta | None
+    ) -> None:
+        """Return once the log has reached a point, the limit has passed, or the log ends."""
+        loop = asyncio.get_running_loop()
+        until = None if limit is None else loop.time() + limit.total_seconds()
+        while not reached(reader.state) and not reader.ended:
+            left = None if until is None else until - loop.time()
+            if left is not None and left <= 0:
+                return
+            try:
+                await asyncio.wait_for(reader.changed(), left)
+            except (TimeoutError, asyncio.TimeoutError):
+                return
+
+
+def _check_configuration(card: AgentCard, task_queue: str, agent: str) -> None:
+    if not agent:
+        raise ValueError("The agent card has no name. Set AgentCard.name or HandlerOptions.agent.")
+    if not task_queue:
+        raise ValueError("task_queue is empty. Name the queue that the agent's workers listen on.")
+    if card.capabilities.push_notifications:
+        raise ValueError(
+            "The agent card declares push_notifications, which this handler does not deliver. Set "
+            "capabilities.push_notifications = False."
+        )
+
+
+def _answer(reader: Reader, params: SendMessageRequest) -> Task | Message:
+    if reader.state.reply is not None:
+        return reader.state.reply
+    return apply_history_length(reader.snapshot(), params.configuration)
+
+
+def _trimmed(event: Event, params: SendMessageRequest) -> Event:
+    if isinstance(event, Task):
+        return apply_history_length(event, params.configuration)
+    return event
+
+
+def _ends_task(event: LogEvent) -> bool:
+    return event.state in TERMINAL_STATES
+
+
+def _ends_turn(event: LogEvent, turn: int) -> bool:
+    asks = event.state == TaskState.TASK_STATE_INPUT_REQUIRED and event.turn >= turn
+    return asks or _ends_task(event)
+
+
+def _nothing_to_stream(state: LogState) -> UnsupportedOperationError:
+    return UnsupportedOperationError(
+        f"Task {state.task.id} has ended; there is nothing left to stream. Read it with GetTask."
+    )

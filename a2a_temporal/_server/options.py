@@ -1,0 +1,64 @@
+"""How the request handler behaves."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from a2a.server.context import ServerCallContext
+
+
+def user_name(call_context: ServerCallContext) -> str:
+    """Return the authenticated user's name; all anonymous callers share the empty name."""
+    return call_context.user.user_name
+
+
+@dataclass(frozen=True)
+class HandlerOptions:
+    """Settings of :class:`~a2a_temporal.TemporalRequestHandler`.
+
+    Attributes:
+        agent: Identity of the agent among the workflows of the namespace; the card's name when
+            empty. Changing it hides the tasks made under the old one.
+        owner_of: Tells whose tasks a caller sees.
+        idempotent_sends: A repeated first message (same messageId, owner and tenant) returns the
+            task it made, for as long as the namespace keeps closed workflows.
+        direct_message_wait: How long a stream, or a send with returnImmediately, waits for the
+            agent's first word, so that an agent that answers with a Message gets through as one.
+            Zero for agents that always make tasks.
+        cancel_wait: How long CancelTask waits for the agent's code to stop.
+        blocking_limit: How long a blocking SendMessage waits at most; then it answers with the
+            task as it is. ``None`` waits for as long as the client does.
+        read_timeout: Bound of every single call to Temporal.
+        maximum_message_bytes: Largest request that is accepted, in bytes of protobuf. More than
+            1.5 MB needs ExternalStorage on the client's data converter.
+        long_polls: Temporal long polls this process holds at once; a namespace allows about 1,200
+            for each frontend. Quiet streams beyond it are woken by one shared query.
+        forwarded_headers: Request headers (lower case) the agent's code may see. Never put one
+            here that carries a credential: they are kept in the workflow's history.
+    """
+
+    agent: str = ""
+    owner_of: Callable[[ServerCallContext], str] = user_name
+    idempotent_sends: bool = True
+    direct_message_wait: timedelta = timedelta(milliseconds=500)
+    cancel_wait: timedelta = timedelta(seconds=8)
+    blocking_limit: timedelta | None = None
+    read_timeout: timedelta = timedelta(seconds=5)
+    maximum_message_bytes: int = 1_400_000
+    long_polls: int = 200
+    forwarded_headers: frozenset[str] = field(
+        default=frozenset({"a2a-version", "traceparent", "tracestate", "accept-language"})
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("cancel_wait", "read_timeout"):
+            if getattr(self, name) <= timedelta(0):
+                raise ValueError(f"HandlerOptions.{name} must be positive.")
+        if self.long_polls < 1:
+            raise ValueError(f"HandlerOptions.long_polls must be at least 1, got {self.long_polls}")
+        secret = self.forwarded_headers & {"authorization", "cookie", "proxy-authorization"}
+        if secret:
+            raise ValueError(
+                f"HandlerOptions.forwarded_headers must not hold {sorted(secret)!r}: forwarded "
+                "headers are kept in the workflow's history."
+            )

@@ -1,0 +1,101 @@
+"""The search attributes tasks are found by: registered at start where permitted."""
+
+import logging
+from datetime import timedelta
+
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.operatorservice.v1 import (
+    AddSearchAttributesRequest,
+    ListSearchAttributesRequest,
+)
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from a2a_temporal._log import wire
+
+logger = logging.getLogger("a2a_temporal.server")
+
+_RPC_TIMEOUT = timedelta(seconds=5)
+_TYPES = {
+    "Keyword": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
+    "Datetime": IndexedValueType.INDEXED_VALUE_TYPE_DATETIME,
+    "KeywordList": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
+}
+_NOT_PERMITTED = (
+    RPCStatusCode.PERMISSION_DENIED,
+    RPCStatusCode.UNIMPLEMENTED,
+    RPCStatusCode.UNAUTHENTICATED,
+    RPCStatusCode.INVALID_ARGUMENT,
+    RPCStatusCode.ALREADY_EXISTS,
+)
+
+
+async def register_search_attributes(client: Client) -> bool:
+    """Make sure the namespace knows the search attributes of tasks.
+
+    Returns:
+        Whether it does; where it does not, the log names the command that registers them.
+
+    Raises:
+        temporalio.service.RPCError: Temporal did not answer.
+    """
+    missing = await _missing(client)
+    if missing is None:
+        return await _usable(client)
+    if not missing:
+        return True
+    try:
+        await client.operator_service.add_search_attributes(
+            AddSearchAttributesRequest(
+                namespace=client.namespace,
+                search_attributes={name: _TYPES[wire.SEARCH_ATTRIBUTES[name]] for name in missing},
+            ),
+            timeout=_RPC_TIMEOUT,
+        )
+    except RPCError as error:
+        if error.status not in _NOT_PERMITTED:
+            raise
+        if not await _missing(client):
+            return True
+        logger.warning(
+            "Search attributes are missing and may not be registered from here, so tasks cannot be "
+            "listed. Run: %s",
+            registration_command(client.namespace, missing),
+        )
+        return False
+    return True
+
+
+def registration_command(namespace: str, names: list[str]) -> str:
+    """Return the command an operator runs to register ``names``."""
+    flags = " ".join(f"--name {name} --type {wire.SEARCH_ATTRIBUTES[name]}" for name in names)
+    return f"temporal operator search-attribute create --namespace {namespace} {flags}"
+
+
+async def _missing(client: Client) -> list[str] | None:
+    """Return the unregistered names; ``None`` where the operator service is not to be asked."""
+    try:
+        known = await client.operator_service.list_search_attributes(
+            ListSearchAttributesRequest(namespace=client.namespace), timeout=_RPC_TIMEOUT
+        )
+    except RPCError as error:
+        if error.status in _NOT_PERMITTED:
+            return None
+        raise
+    return [name for name in wire.SEARCH_ATTRIBUTES if name not in known.custom_attributes]
+
+
+async def _usable(client: Client) -> bool:
+    """Ask visibility itself whether it knows the attributes."""
+    conditions = " AND ".join(f"{name} IS NULL" for name in wire.SEARCH_ATTRIBUTES)
+    try:
+        await client.count_workflows(conditions, rpc_timeout=_RPC_TIMEOUT)
+    except RPCError as error:
+        if error.status != RPCStatusCode.INVALID_ARGUMENT:
+            raise
+        logger.warning(
+            "Search attributes are missing, so tasks cannot be listed. Run: %s",
+            registration_command(client.namespace, list(wire.SEARCH_ATTRIBUTES)),
+        )
+        return False
+    return True

@@ -1,0 +1,226 @@
+"""Tasks as Temporal knows them: start, signal, cancel, read and follow their workflows.
+
+Every read checks first that the task exists for the caller: foreign, unknown and expired tasks and
+workflows that are no task of this agent are one and the same TaskNotFoundError.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+from dataclasses import asdict
+from datetime import datetime, timezone
+from typing import Any
+
+from a2a.types.a2a_pb2 import Message
+from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
+from temporalio.client import Client
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError
+
+from a2a_temporal._log import wire
+from a2a_temporal._log.entries import TaskStart, now_text
+from a2a_temporal._log.fold import LogState
+from a2a_temporal._log.protojson import digest, from_json, to_json
+from a2a_temporal._log.reading import NoTaskError, read_log
+from a2a_temporal._server.call import Caller
+from a2a_temporal._server.checks import check_size
+from a2a_temporal._server.engine_errors import engine_errors, is_closed_workflow, within
+from a2a_temporal._server.follower import Reader
+from a2a_temporal._server.followers import Followers
+from a2a_temporal._server.options import HandlerOptions
+from a2a_temporal._server.search_attributes import register_search_attributes
+from a2a_temporal._server.visibility import start_attributes
+
+_SUMMARY_CHARACTERS = 120
+
+
+class Tasks:
+    """The tasks of one agent.
+
+    Args:
+        client: Connected client.
+        agent: Identity of the agent.
+        task_queue: Where its workers listen.
+        options: The handler's options.
+    """
+
+    def __init__(
+        self, client: Client, *, agent: str, task_queue: str, options: HandlerOptions
+    ) -> None:
+        self._client = client
+        self._task_queue = task_queue
+        self._options = options
+        self._followers = Followers(client, agent=agent, long_polls=options.long_polls)
+        self._indexed: bool | None = None
+        self._registering = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Prepare the namespace; safe to repeat.
+
+        Raises:
+            InternalError: Temporal cannot be reached now.
+        """
+        async with self._registering:
+            if self._indexed is None:
+                async with engine_errors():
+                    registered = register_search_attributes(self._client)
+                    self._indexed = await within(2 * self._options.read_timeout, registered)
+
+    async def aclose(self) -> None:
+        """End all readers where they are."""
+        await self._followers.aclose()
+
+    async def create(self, caller: Caller, start: TaskStart) -> None:
+        """Start a task's workflow; does nothing when the same message has started it before.
+
+        Raises:
+            InvalidParamsError: The message is too large, or its id was used for another content.
+            InternalError: Temporal cannot be reached now.
+        """
+        await self.start()
+        check_size(start.message, self._options.maximum_message_bytes)
+        at = datetime.now(timezone.utc)
+        indexed = bool(self._indexed)
+        async with engine_errors():
+            try:
+                await within(
+                    self._options.read_timeout,
+                    self._client.start_workflow(
+                        wire.AGENT_WORKFLOW,
+                        asdict(start) | {"search_attributes": indexed},
+                        id=start.task_id,
+                        task_queue=self._task_queue,
+                        id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                        search_attributes=(
+                            start_attributes(start, "submitted", at) if indexed else None
+                        ),
+                        static_summary=_summary(start.message),
+                        rpc_timeout=self._options.read_timeout,
+                    ),
+                )
+            except WorkflowAlreadyStartedError:
+                await self._check_same(caller, start)
+
+    async def send(self, state: LogState, message: Message, request: dict[str, Any]) -> None:
+        """Write a further message into a task's log; does nothing when it is there already.
+
+        Raises:
+            InvalidParamsError: The message is too large, or its id was used for another content.
+            UnsupportedOperationError: The task has ended.
+            InternalError: Temporal cannot be reached now.
+        """
+        known = state.accepted.get(message.message_id)
+        if known is not None:
+            _check_digest(known.digest, message)
+            return
+        if state.terminal:
+            raise ended(state)
+        entry: dict[str, Any] = {
+            "version": wire.LOG_VERSION,
+            "message": to_json(message),
+            "request": request,
+            "at": now_text(datetime.now(timezone.utc)),
+        }
+        check_size(entry, self._options.maximum_message_bytes)
+        workflow = self._client.get_workflow_handle(state.task.id)
+        async with engine_errors():
+            try:
+                signaled = workflow.signal(
+                    wire.MESSAGE_SIGNAL, entry, rpc_timeout=self._options.read_timeout
+                )
+                await within(self._options.read_timeout, signaled)
+            except RPCError as error:
+                if is_closed_workflow(error):
+                    raise ended(state) from error
+                raise
+
+    async def cancel(self, task_id: str) -> None:
+        """Ask a task's workflow to cancel; durable once this returns.
+
+        Raises:
+            InternalError: Temporal cannot be reached now.
+        """
+        workflow = self._client.get_workflow_handle(task_id)
+        async with engine_errors():
+            with contextlib.suppress(WorkflowAlreadyStartedError):
+                canceled = workflow.cancel(rpc_timeout=self._options.read_timeout)
+                await within(self._options.read_timeout, canceled)
+
+    async def read(self, caller: Caller, task_id: str) -> LogState:
+        """Return what a task's log says now.
+
+        Raises:
+            TaskNotFoundError: There is no such task for this caller.
+            InternalError: Temporal cannot be reached now.
+        """
+        async with engine_errors():
+            try:
+                state = await within(self._options.read_timeout, read_log(self._client, task_id))
+            except NoTaskError as error:
+                raise TaskNotFoundError from error
+        if not caller.may_see(state.start):
+            raise TaskNotFoundError
+        return state
+
+    @contextlib.asynccontextmanager
+    async def follow(self, caller: Caller, task_id: str) -> AsyncGenerator[Reader]:
+        """Follow a task's log from what it holds now.
+
+        Raises:
+            TaskNotFoundError: There is no such task for this caller, or no longer.
+            InternalError: Temporal cannot be reached now.
+        """
+        async with engine_errors(), contextlib.AsyncExitStack() as stack:
+            try:
+                reader = await within(
+                    self._options.read_timeout,
+                    stack.enter_async_context(self._followers.follow(task_id)),
+                )
+                if not caller.may_see(reader.state.start):
+                    raise TaskNotFoundError
+                yield reader
+            except NoTaskError as error:
+                raise TaskNotFoundError from error
+
+    async def _check_same(self, caller: Caller, start: TaskStart) -> None:
+        """The workflow exists already: is it the task this very message made?"""
+        try:
+            state = await self.read(caller, start.task_id)
+        except TaskNotFoundError as error:
+            raise InvalidParamsError(
+                f"messageId {_message_id(start)!r} cannot be used for a new task. Send the "
+                "message with a fresh messageId."
+            ) from error
+        first = state.accepted.get(_message_id(start))
+        _check_digest(first.digest if first else "", from_json(start.message, Message()))
+
+
+def ended(state: LogState) -> UnsupportedOperationError:
+    """Return the error for a message to a task that takes no more of them."""
+    return UnsupportedOperationError(
+        f"Task {state.task.id} has ended and takes no more messages. Send a message without "
+        "taskId to begin a new task."
+    )
+
+
+def _check_digest(known: str, message: Message) -> None:
+    if known != digest(message):
+        raise InvalidParamsError(
+            f"messageId {message.message_id!r} was used before with another content. Give every "
+            "message its own id; repeat an id only to send the same message again."
+        )
+
+
+def _message_id(start: TaskStart) -> str:
+    return str(start.message.get("messageId", ""))
+
+
+def _summary(message: dict[str, Any]) -> str | None:
+    """Return the first text of a message for the Temporal UI, in one short line."""
+    for part in message.get("parts", []):
+        text = " ".join(str(part.get("text", "")).split())
+        if text:
+            shortened = text[:_SUMMARY_CHARACTERS]
+            return shortened if shortened == text else shortened.rstrip() + "…"
+    return None
