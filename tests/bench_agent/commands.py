@@ -5,7 +5,9 @@ no command is echoed.
 """
 
 import asyncio
+import builtins
 import json
+import math
 import os
 import re
 import threading
@@ -14,8 +16,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from a2a.helpers import new_data_part, new_text_part
-from a2a.types import TaskState, TaskStatus, TaskStatusUpdateEvent
+from a2a.types import Part, TaskState, TaskStatus, TaskStatusUpdateEvent
 from google.protobuf.json_format import MessageToDict
+from google.protobuf.struct_pb2 import Value
 
 from a2a_temporal.errors import PublicError, RetryableError
 from tests.bench_agent.work import Work, idempotency_key
@@ -208,6 +211,18 @@ async def boom(work: Work, _: str) -> None:
     raise ValueError(f"login failed: password={SECRET} in /srv/agent/credentials.toml")
 
 
+async def raise_something(work: Work, kind: str) -> None:
+    """`raise timeout|group|base|exit|canceled`: exceptions that are easy to handle wrongly."""
+    work.log("boom", kind)
+    raise _ODD_EXCEPTIONS[kind]
+
+
+async def not_a_number(work: Work, _: str) -> None:
+    """`nan`: data that JSON cannot express."""
+    work.log("boom", "nan")
+    await work.artifact(Part(data=Value(number_value=math.nan)))
+
+
 async def fail_in_public(work: Work, text: str) -> None:
     """`fail-public m`: FAILED with the text m."""
     work.log("boom", "fail-public")
@@ -251,6 +266,26 @@ async def not_offered(work: Work, _: str) -> None:
     await work.reject(f"{work.command!r} needs a workflow; this agent is an AgentExecutor.")
 
 
+class OddTimeoutError(asyncio.TimeoutError):
+    """A subclass of what frameworks catch to mean something of their own."""
+
+
+class OddGroupError(Exception):
+    """Holds other exceptions; the built-in group of Python 3.11 where there is one."""
+
+
+class OddBaseError(BaseException):
+    """Not an Exception."""
+
+
+_ODD_EXCEPTIONS: dict[str, BaseException] = {
+    "timeout": OddTimeoutError(SECRET),
+    "group": getattr(builtins, "ExceptionGroup", OddGroupError)(SECRET, [ValueError(SECRET)]),
+    "base": OddBaseError(SECRET),
+    "exit": SystemExit(SECRET),
+    "canceled": asyncio.CancelledError(SECRET),
+}
+
 COMMANDS: dict[str, Command] = {
     "echo": echo,
     "echo-data": echo_data,
@@ -289,6 +324,8 @@ COMMANDS: dict[str, Command] = {
     "boom-public": boom_in_public,
     "boom-wf": not_offered,
     "fail-public": fail_in_public,
+    "raise": raise_something,
+    "nan": not_a_number,
     # other ways to answer
     "reject": reject,
     "msg": message,
@@ -358,11 +395,11 @@ def _seen(work: Work) -> dict[str, Any]:
     request = work.request
     headers: dict[str, str] = request.call_context.state.get("headers", {})
     user = request.call_context.user
-    scopes = getattr(request.call_context.state.get("auth"), "scopes", [])
+    scopes: list[str] = request.call_context.state.get("scopes", [])
     return {
         "user": user.user_name,
         "authenticated": user.is_authenticated,
-        "scopes": [str(scope) for scope in scopes],
+        "scopes": scopes,
         "tenant": request.tenant,
         "contextId": request.context_id,
         "taskId": request.task_id,

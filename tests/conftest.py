@@ -1,0 +1,52 @@
+"""Fixtures of all tests that need processes: one Temporal server a run, clusters as needed."""
+
+from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.support.cluster import Cluster, Options, running_cluster
+from tests.support.processes import STARTED
+from tests.support.temporal_server import TemporalServer, running_server
+
+NewCluster = Callable[..., AbstractAsyncContextManager[Cluster]]
+
+
+@pytest_asyncio.fixture(scope="session")
+async def temporal(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TemporalServer]:
+    """The Temporal dev server that most tests share. Whoever kills a server starts an own one."""
+    async with running_server(tmp_path_factory.mktemp("temporal")) as server:
+        yield server
+
+
+@pytest_asyncio.fixture(scope="session")
+async def cluster(
+    temporal: TemporalServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Cluster]:
+    """Two servers and two workers for tests that leave them as they are."""
+    async with running_cluster(temporal, tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def new_cluster(temporal: TemporalServer, tmp_path: Path) -> NewCluster:
+    """Start a cluster that the test may break: `async with new_cluster(apis=1) as cluster`."""
+
+    def start(
+        *, apis: int = 1, workers: int = 1, options: Options | None = None
+    ) -> AbstractAsyncContextManager[Cluster]:
+        return running_cluster(temporal, tmp_path, apis=apis, workers=workers, options=options)
+
+    return start
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put the end of every process's log into the report of a failing test."""
+    report = yield
+    if report.failed:
+        for process in STARTED:
+            report.sections.append((f"log of {process.name}", process.tail()))
+    return report

@@ -1,0 +1,27 @@
+"""A message that names another context than its task has is refused before it changes anything."""
+
+import uuid
+
+from tests.support.calls import Caller, over_every_binding, refused, refused_to_open
+from tests.support.cluster import Cluster
+from tests.support.results import artifact_text, state
+
+
+async def test_a_message_of_another_context_leaves_no_trace(cluster: Cluster) -> None:
+    async def scenario(caller: Caller) -> None:
+        parked = await caller.send_task("ask colour?", context_id=f"c1-{uuid.uuid4()}")
+        task_id = parked["id"]
+        before = await caller.get(task_id)
+        events = await cluster.history_length(task_id)
+
+        wrong = {"task_id": task_id, "context_id": "c2"}
+        await refused(caller.send("green", **wrong), code=-32602, status=400)
+        await refused_to_open(caller.stream("green", **wrong), code=-32602, status=400)
+
+        assert await caller.get(task_id) == before
+        assert await cluster.history_length(task_id) == events
+        answered = await caller.send_task("blue", task_id=task_id, context_id=parked["contextId"])
+        assert state(answered) == "COMPLETED"
+        assert artifact_text(answered, "answer") == "blue"
+
+    await over_every_binding(cluster.caller, scenario)

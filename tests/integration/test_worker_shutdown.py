@@ -1,0 +1,75 @@
+"""A worker that is told to stop hands its turns over: that is no cancel."""
+
+from tests.conftest import NewCluster
+from tests.support.calls import BINDINGS, all_of
+from tests.support.cluster import Options
+from tests.support.frames import rebuilt_artifacts, state_in
+from tests.support.results import artifact_text, state
+from tests.support.waiting import eventually
+
+STEPS = "".join(f"{step}\n" for step in range(1, 13))
+
+
+async def test_a_turn_goes_on_at_the_other_worker(new_cluster: NewCluster) -> None:
+    async with new_cluster(workers=2) as cluster:
+        for binding in BINDINGS:
+            caller = cluster.caller.over(binding)
+            async with caller.stream("count 12 0.3") as frames:
+                task_id = (await frames.next())["task"]["id"]
+                await eventually(
+                    lambda task_id=task_id: cluster.ledger.count(task_id, "step") >= 4, within=15
+                )
+                worker = cluster.worker_of(task_id)
+
+                worker.terminate()
+
+                assert await worker.exited(within=10) == 0
+                received = await frames.to_the_end(within=30)
+            states = [state_in(frame) for frame in received if state_in(frame)]
+            assert "CANCELED" not in states
+            assert states[-1] == "COMPLETED"
+            task = await caller.get(task_id)
+            assert artifact_text(task, "count") == STEPS
+            assert list(rebuilt_artifacts(received).values()) == [STEPS]
+            assert cluster.ledger.count(task_id, "cancel") == 0
+            await cluster.restart(worker)
+
+
+async def test_a_rolling_restart_of_workers_completes_every_task(
+    new_cluster: NewCluster,
+) -> None:
+    async with new_cluster(workers=2) as cluster:
+        tasks = await all_of(*(cluster.caller.start("sleep 4") for _ in range(30)))
+        ids = {task["id"] for task in tasks}
+
+        def all_begun() -> bool:
+            return ids <= {line.task for line in cluster.ledger.lines(None, "start")}
+
+        await eventually(all_begun, within=15)
+        for worker in cluster.workers:
+            worker.terminate()
+            assert await worker.exited(within=10) == 0
+            await cluster.restart(worker)
+
+        async def all_completed() -> bool:
+            found = await all_of(*(cluster.caller.get(task_id) for task_id in ids))
+            assert {state(task) for task in found} <= {"WORKING", "COMPLETED"}
+            return all(state(task) == "COMPLETED" for task in found)
+
+        await eventually(all_completed, within=40, every=0.5)
+        assert cluster.ledger.lines(None, "cancel") == []
+
+
+async def test_at_most_once_does_not_begin_again(new_cluster: NewCluster) -> None:
+    async with new_cluster(workers=2, options=Options(worker=("--maximum-attempts=1",))) as cluster:
+        task = await cluster.caller.start("effect once; sleep 60")
+        await eventually(lambda: cluster.ledger.count(task["id"], "tick"), within=15)
+
+        cluster.worker_of(task["id"]).terminate()
+
+        async def ended() -> str | None:
+            found = state(await cluster.caller.get(task["id"]))
+            return found if found != "WORKING" else None
+
+        assert await eventually(ended, within=15) == "FAILED"
+        assert cluster.ledger.count(task["id"], "effect") == 1

@@ -1,0 +1,167 @@
+"""Child processes: started, signaled, and always put away; their output is kept for the report."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.support.waiting import eventually
+
+ROOT = Path(__file__).parents[2]
+
+STARTED: list["Process"] = []
+"""Every process that has been started and not yet put away."""
+
+
+class Process:
+    """One child process in a process group of its own.
+
+    Args:
+        name: What to call it in reports.
+        command: Program and arguments.
+        env: Added to this process's environment.
+        log: File that takes its output; appended to, so a restart keeps the earlier part.
+    """
+
+    def __init__(
+        self, name: str, command: Sequence[str], *, env: Mapping[str, str], log: Path
+    ) -> None:
+        self.name = name
+        self.log = log
+        self._command = list(command)
+        self._env = dict(env)
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The id of the running child."""
+        assert self._child is not None, f"{self.name} was not started"
+        return self._child.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the child lives (stopped by SIGSTOP counts as living)."""
+        return self._child is not None and self._child.poll() is None
+
+    def start(self) -> None:
+        """Start the child; returns at once."""
+        assert not self.running, f"{self.name} runs already"
+        with self.log.open("ab") as output:
+            self._child = subprocess.Popen(
+                self._command,
+                cwd=ROOT,
+                env={**_inherited(), **self._env},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        if self not in STARTED:
+            STARTED.append(self)
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until it is gone."""
+        self._signal(signal.SIGKILL)
+        if self._child is not None:
+            self._child.wait(10)
+
+    def terminate(self) -> None:
+        """SIGTERM; returns at once."""
+        self._signal(signal.SIGTERM)
+
+    def pause(self) -> None:
+        """SIGSTOP: alive, but frozen."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        self._signal(signal.SIGCONT)
+
+    async def exited(self, *, within: float) -> int:
+        """Wait for the child to end by itself and return its exit code."""
+        child = self._child
+        assert child is not None
+        await eventually(
+            lambda: child.poll() is not None, within=within, what=f"the exit of {self.name}"
+        )
+        return child.returncode
+
+    async def logged(self, text: str, *, within: float, since: int = 0) -> None:
+        """Wait until the child has printed a text."""
+
+        def look() -> bool:
+            assert self.running, f"{self.name} ended:\n{self.tail()}"
+            return text in self.output()[since:]
+
+        await eventually(look, within=within, what=f"{text!r} in the log of {self.name}")
+
+    async def put_away(self) -> None:
+        """End the child, politely at first."""
+        if self.running:
+            self.resume()
+            self.terminate()
+            with contextlib.suppress(AssertionError):
+                await self.exited(within=8)
+        self.kill()
+        if self in STARTED:
+            STARTED.remove(self)
+
+    def output(self) -> str:
+        """Everything the child has printed so far."""
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def tail(self, lines: int = 60) -> str:
+        """The end of what the child has printed."""
+        return "\n".join(self.output().splitlines()[-lines:])
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._child is not None and self._child.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._child.pid, number)
+
+
+def free_port() -> int:
+    """Return a port of the loopback interface that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def accepts(port: int) -> bool:
+    """Say whether something listens on a port of the loopback interface."""
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+    return True
+
+
+def stopwatch() -> "Stopwatch":
+    """Start measuring."""
+    return Stopwatch()
+
+
+class Stopwatch:
+    """Seconds since it was made."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """How long ago that was."""
+        return time.monotonic() - self._start
+
+
+def _inherited() -> dict[str, str]:
+    """The environment without settings that would point a child at somebody else's server."""
+    ours = ("TEMPORAL_", "TASK_QUEUE", "LEDGER", "AUTH_DIR", "A2A_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}

