@@ -9,6 +9,7 @@ import asyncio
 import signal
 import time
 from collections.abc import AsyncIterable
+from typing import cast
 
 from sse_starlette.event import ServerSentEvent
 from sse_starlette.sse import EventSourceResponse
@@ -78,8 +79,7 @@ class EventStream(Response):
         self.raw_headers = response.raw_headers
         self.background = response.background
         self.last_sent = time.monotonic()
-        # Its events may be dicts, which are declared there without the types of key and value.
-        self._events: AsyncIterable[SdkEvent] = response.body_iterator  # pyright: ignore[reportUnknownMemberType]
+        self._events = _events_of(response)
         self._streams = streams
         self._sending: asyncio.Task[None] | None = None
         self._pinging: asyncio.Task[None] | None = None
@@ -140,6 +140,12 @@ class EventStream(Response):
         async for event in self._events:
             await _body(send, _encoded(event))
             self.last_sent = time.monotonic()
+
+
+def _events_of(response: EventSourceResponse) -> AsyncIterable[SdkEvent]:
+    # Declared there as anything, dicts without the types of key and value among it.
+    events = response.body_iterator  # pyright: ignore[reportUnknownVariableType]
+    return cast("AsyncIterable[SdkEvent]", events)
 
 
 async def _body(send: Send, chunk: bytes, *, more: bool = True) -> None:
