@@ -66,5 +66,8 @@ AGENT_RETRY: Final = "a2a.AgentRetry"
 WORKER_SHUTDOWN: Final = "a2a.WorkerShutdown"
 """ApplicationError type: the worker stopped under a running turn; another attempt follows."""
 
+REQUEST_EXPIRED: Final = "a2a.RequestExpired"
+"""ApplicationError type: nobody answered a request in time, and that fails the task."""
+
 TASK_FAILED: Final = "a2a.TaskFailed"
 """ApplicationError type a task's workflow closes with when the A2A state is FAILED."""

@@ -20,9 +20,9 @@ from a2a_temporal._log.protojson import StreamEvent, event_from_json, from_json
 class TaskStart:
     """The input of a task's workflow: who asked for what. JSON in the workflow's first event.
 
-    ``message`` is an A2A Message and ``snapshot`` (only after continue-as-new) what the previous
-    run carried over; ``request`` describes the call that brought the message: user, scopes,
-    extensions, configuration and metadata, never credentials.
+    ``message`` is an A2A Message. After continue-as-new ``snapshot`` is what the previous run knew
+    and ``carried`` what the workflow's author handed on. ``request`` describes the call that
+    brought the message: user, scopes, extensions, configuration, metadata; never credentials.
     """
 
     task_id: str
@@ -34,6 +34,7 @@ class TaskStart:
     request: dict[str, Any] = field(default_factory=dict[str, Any])
     at: str = ""
     snapshot: dict[str, Any] | None = None
+    carried: Any = None
     search_attributes: bool = True
     version: int = wire.LOG_VERSION
 

@@ -34,6 +34,7 @@ from a2a_temporal._log.entries import (
     parse_time,
 )
 from a2a_temporal._log.protojson import StreamEvent, digest, from_json, to_json
+from a2a_temporal._log.requests import open_requests
 
 TERMINAL_STATES = frozenset(
     {
@@ -71,7 +72,8 @@ class LogState:
 
     ``turn``, ``attempt`` and ``sequence`` name the last batch of agent events that counted;
     ``turn_done`` says the agent's code has returned for that turn; ``status_turn`` is the turn that
-    the present status answers. ``reply`` is the direct Message
+    the present status answers; ``approvers`` are the people and groups ever asked to decide.
+    ``reply`` is the direct Message
     of an agent that answered without making a task.
     """
 
@@ -85,6 +87,7 @@ class LogState:
     status_turn: int = 0
     reply: Message | None = None
     checkpoint: _Checkpoint = field(default_factory=_Checkpoint)
+    approvers: set[str] = field(default_factory=set[str])
 
     @property
     def terminal(self) -> bool:
@@ -145,7 +148,13 @@ def fold(state: LogState, entry: Entry) -> list[StreamEvent]:
         case EventsEntry():
             return _fold_agent_events(state, entry)
         case EmissionEntry():
-            return [made for event in entry.events for made in _apply(state, event, entry.at)]
+            made = [each for event in entry.events for each in _apply(state, event, entry.at)]
+            state.approvers |= {
+                name
+                for request in open_requests(state.task.status.message)
+                for name in request.approvers
+            }
+            return made
         case CloseEntry():
             return _close(state, entry)
 
@@ -161,6 +170,7 @@ def snapshot(state: LogState) -> dict[str, Any]:
         "turn": state.turn,
         "turn_done": state.turn_done,
         "status_turn": state.status_turn,
+        "approvers": sorted(state.approvers),
         "reply": to_json(state.reply) if state.reply is not None else None,
     }
 
@@ -178,6 +188,7 @@ def _restore(start: TaskStart) -> LogState:
         turn=int(carried.get("turn", 0)),
         turn_done=bool(carried.get("turn_done", False)),
         status_turn=int(carried.get("status_turn", 0)),
+        approvers=set(carried.get("approvers", [])),
         reply=from_json(reply, Message()) if reply else None,
     )
 

@@ -10,6 +10,10 @@ CANCEL_AGENT_ACTIVITY: Final = "a2a_cancel_agent"
 
 MESSAGE_SIGNAL: Final = "a2a_message"
 EVENTS_SIGNAL: Final = "a2a_events"
+APPROVE_SIGNAL: Final = "approve"
+REJECT_SIGNAL: Final = "reject"
+ANSWER_SIGNAL: Final = "answer"
+DECISION_SIGNAL: Final = "a2a_decision"
 ENTRY_MEMO: Final = "a2a"
 TASK_QUERY: Final = "a2a_task"
 

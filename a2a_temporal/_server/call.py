@@ -8,7 +8,7 @@ from a2a.server.context import ServerCallContext
 from a2a.types.a2a_pb2 import SendMessageConfiguration, SendMessageRequest
 from a2a.utils.errors import InvalidParamsError
 
-from a2a_temporal._log.entries import TaskStart
+from a2a_temporal._log.fold import LogState
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal._server.options import HandlerOptions
 
@@ -23,15 +23,22 @@ class TenantRequest(Protocol):
 
 @dataclass(frozen=True)
 class Caller:
-    """The scope of a call: tasks are visible to the owner who made them, in one tenant."""
+    """The scope of a call: a task is visible to its owner and to those asked to decide about it.
+
+    ``names`` are the caller's own name, when authenticated, and the groups they belong to.
+    """
 
     agent: str
     owner: str
     tenant: str
+    names: frozenset[str] = frozenset()
 
-    def may_see(self, start: TaskStart) -> bool:
+    def may_see(self, state: LogState) -> bool:
         """Say whether a task exists for this caller."""
-        return (start.agent, start.owner, start.tenant) == (self.agent, self.owner, self.tenant)
+        start = state.start
+        if (start.agent, start.tenant) != (self.agent, self.tenant):
+            return False
+        return start.owner == self.owner or bool(self.names & state.approvers)
 
     def task_id(self, message_id: str) -> str:
         """Return the id of the task that this caller's message makes, always the same."""
@@ -52,7 +59,10 @@ def caller(
             f"The request names tenant {request.tenant!r} but was sent to tenant "
             f"{context.tenant!r}. Name the same one in both places."
         )
-    return Caller(agent, options.owner_of(context), context.tenant or request.tenant)
+    names = frozenset[str]()
+    if context.user.is_authenticated:
+        names = frozenset({context.user.user_name, *options.groups_of(context)})
+    return Caller(agent, options.owner_of(context), context.tenant or request.tenant, names)
 
 
 def describe_call(
@@ -68,6 +78,7 @@ def describe_call(
         "user": context.user.user_name,
         "authenticated": context.user.is_authenticated,
         "scopes": list(getattr(auth, "scopes", [])),
+        "groups": sorted(options.groups_of(context)),
         "extensions": sorted(context.requested_extensions),
         "headers": {
             name: headers[name] for name in sorted(headers) if name in options.forwarded_headers

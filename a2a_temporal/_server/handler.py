@@ -9,6 +9,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from a2a.server.context import ServerCallContext
 from a2a.server.events import Event
@@ -41,6 +42,7 @@ from a2a.utils.errors import (
 from a2a.utils.task import apply_history_length, validate_history_length
 from temporalio.client import Client
 
+from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart, now_text
 from a2a_temporal._log.fold import TERMINAL_STATES, LogState
 from a2a_temporal._log.protojson import to_json
@@ -72,6 +74,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
         client: Connected (or lazy) Temporal client.
         agent_card: The public card; its capabilities decide which operations are offered.
         task_queue: The task queue the agent's workers listen on.
+        workflow: The workflow that is the agent: a class with a ``TaskRun``, or its name. By
+            default the built-in one, which runs the worker's ``AgentExecutor``.
         options: See :class:`~a2a_temporal.HandlerOptions`.
 
     Raises:
@@ -84,6 +88,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         *,
         agent_card: AgentCard,
         task_queue: str,
+        workflow: type[Any] | str = wire.AGENT_WORKFLOW,
         options: HandlerOptions | None = None,
     ) -> None:
         self.client = client
@@ -91,7 +96,13 @@ class TemporalRequestHandler(sdk.RequestHandler):
         self._options = options or HandlerOptions()
         self._agent = self._options.agent or agent_card.name
         _check_configuration(agent_card, task_queue, self._agent)
-        self._tasks = Tasks(client, agent=self._agent, task_queue=task_queue, options=self._options)
+        self._tasks = Tasks(
+            client,
+            agent=self._agent,
+            task_queue=task_queue,
+            workflow=_workflow_name(workflow),
+            options=self._options,
+        )
 
     async def start(self) -> None:
         """Register the search attributes where permitted; otherwise done with the first task.
@@ -324,6 +335,19 @@ class TemporalRequestHandler(sdk.RequestHandler):
                 await asyncio.wait_for(reader.changed(), left)
             except (TimeoutError, asyncio.TimeoutError):
                 return
+
+
+def _workflow_name(workflow: type[Any] | str) -> str:
+    if isinstance(workflow, str):
+        return workflow
+    definition = getattr(workflow, "__temporal_workflow_definition", None)
+    name = getattr(definition, "name", None)
+    if not name:
+        raise TypeError(
+            f"workflow={workflow!r} is no workflow. Pass a class decorated with @workflow.defn, "
+            "or the name of a workflow type."
+        )
+    return str(name)
 
 
 def _check_configuration(card: AgentCard, task_queue: str, agent: str) -> None:

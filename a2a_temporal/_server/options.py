@@ -12,6 +12,11 @@ def user_name(call_context: ServerCallContext) -> str:
     return call_context.user.user_name
 
 
+def no_groups(call_context: ServerCallContext) -> frozenset[str]:
+    """Return no groups: approvers are named one by one."""
+    return frozenset()
+
+
 @dataclass(frozen=True)
 class HandlerOptions:
     """Settings of :class:`~a2a_temporal.TemporalRequestHandler`.
@@ -20,6 +25,7 @@ class HandlerOptions:
         agent: Identity of the agent among the workflows of the namespace; the card's name when
             empty. Changing it hides the tasks made under the old one.
         owner_of: Tells whose tasks a caller sees.
+        groups_of: Tells the groups an authenticated caller belongs to, as approvers are named by.
         idempotent_sends: A repeated first message (same messageId, owner and tenant) returns the
             task it made, for as long as the namespace keeps closed workflows.
         direct_message_wait: How long a stream, or a send with returnImmediately, waits for the
@@ -39,6 +45,7 @@ class HandlerOptions:
 
     agent: str = ""
     owner_of: Callable[[ServerCallContext], str] = user_name
+    groups_of: Callable[[ServerCallContext], frozenset[str]] = no_groups
     idempotent_sends: bool = True
     direct_message_wait: timedelta = timedelta(milliseconds=500)
     cancel_wait: timedelta = timedelta(seconds=8)

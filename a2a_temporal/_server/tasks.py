@@ -42,14 +42,22 @@ class Tasks:
         client: Connected client.
         agent: Identity of the agent.
         task_queue: Where its workers listen.
+        workflow: The workflow type that is the agent.
         options: The handler's options.
     """
 
     def __init__(
-        self, client: Client, *, agent: str, task_queue: str, options: HandlerOptions
+        self,
+        client: Client,
+        *,
+        agent: str,
+        task_queue: str,
+        workflow: str,
+        options: HandlerOptions,
     ) -> None:
         self._client = client
         self._task_queue = task_queue
+        self._workflow = workflow
         self._options = options
         self._followers = Followers(client, agent=agent, long_polls=options.long_polls)
         self._indexed: bool | None = None
@@ -87,7 +95,7 @@ class Tasks:
                 await within(
                     self._options.read_timeout,
                     self._client.start_workflow(
-                        wire.AGENT_WORKFLOW,
+                        self._workflow,
                         asdict(start) | {"search_attributes": indexed},
                         id=start.task_id,
                         task_queue=self._task_queue,
@@ -159,7 +167,7 @@ class Tasks:
                 state = await within(self._options.read_timeout, read_log(self._client, task_id))
             except NoTaskError as error:
                 raise TaskNotFoundError from error
-        if not caller.may_see(state.start):
+        if not caller.may_see(state):
             raise TaskNotFoundError
         return state
 
@@ -177,7 +185,7 @@ class Tasks:
                     self._options.read_timeout,
                     stack.enter_async_context(self._followers.follow(task_id)),
                 )
-                if not caller.may_see(reader.state.start):
+                if not caller.may_see(reader.state):
                     raise TaskNotFoundError
                 yield reader
             except NoTaskError as error:

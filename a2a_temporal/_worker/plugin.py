@@ -15,7 +15,9 @@ from temporalio.worker import (
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from a2a_temporal._worker.agent_activity import AgentActivities
-from a2a_temporal._worker.agent_workflow import OPTIONS_FUNCTION, AgentWorkflow
+from a2a_temporal._worker.agent_turns import OPTIONS_FUNCTION
+from a2a_temporal._worker.agent_workflow import AgentWorkflow
+from a2a_temporal._worker.guard import TaskGuard
 from a2a_temporal._worker.options import AgentOptions
 
 _PASSED_THROUGH = (
@@ -24,11 +26,13 @@ _PASSED_THROUGH = (
     "google.protobuf",  # generated classes register once per process
     "google.api",
     "google.rpc",
+    "pydantic",  # validates what an approver changed; its classes are built by native code
+    "pydantic_core",
 )
 
 
-class _OptionsInterceptor(Interceptor):
-    """Hands the options to the agent workflow, which is one class for all workers."""
+class _TaskInterceptor(Interceptor):
+    """Guards the ends of tasks, and hands its options to the agent workflow."""
 
     def __init__(self, options: AgentOptions) -> None:
         self._options = options
@@ -37,7 +41,7 @@ class _OptionsInterceptor(Interceptor):
         self, input: WorkflowInterceptorClassInput
     ) -> type[WorkflowInboundInterceptor] | None:
         input.unsafe_extern_functions[OPTIONS_FUNCTION] = lambda: self._options
-        return None
+        return TaskGuard
 
 
 class A2APlugin(SimplePlugin):
@@ -68,7 +72,7 @@ class A2APlugin(SimplePlugin):
             activities=activities,
             workflows=workflows,
             workflow_runner=_pass_through,
-            interceptors=[_OptionsInterceptor(self._options)],
+            interceptors=[_TaskInterceptor(self._options)],
         )
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:

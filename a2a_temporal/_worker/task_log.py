@@ -5,6 +5,7 @@ Signal handlers only append to the log; decisions belong into the workflow's mai
 """
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timezone
 from typing import Any, NoReturn
@@ -82,10 +83,18 @@ class TaskLog:
             return True
         return info.is_continue_as_new_suggested()
 
-    def continue_as_new(self) -> NoReturn:
-        """Let a new run take over with everything the task is; clients see no seam."""
+    def continue_as_new(
+        self, waiting: Iterable[ReceivedMessage], *, also: dict[str, Any] | None = None
+    ) -> NoReturn:
+        """Let a new run take over with everything the task is; clients see no seam.
+
+        Args:
+            waiting: Messages nobody has handled yet; they are in the new run's inbox.
+            also: Further JSON to carry; the new run finds it in its start's snapshot.
+        """
         carried = snapshot(self.state)
-        carried["inbox"] = [[each.message.message_id, each.request] for each in self.inbox]
+        carried["inbox"] = [[each.message.message_id, each.request] for each in waiting]
+        carried.update(also or {})
         workflow.continue_as_new(replace(self.state.start, snapshot=carried))
 
     def _restore_inbox(self, carried: dict[str, Any]) -> None:

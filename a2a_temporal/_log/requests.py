@@ -1,0 +1,261 @@
+"""Requests to people: what is asked, who may answer, and what an answer does. Pure.
+
+A request is open until it is decided, expires or is withdrawn. An answer names its request; one
+that is stale, double, malformed or not entitled changes nothing and is told why. The workflow keeps
+the open requests and publishes them in the metadata of the status message under
+:data:`APPROVALS_EXTENSION`, so every reader of the log (the inbox, a client) sees the same.
+"""
+
+import contextlib
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, cast
+
+from a2a.types.a2a_pb2 import Message
+
+from a2a_temporal._log.protojson import to_json
+
+APPROVALS_EXTENSION = "https://a2a-temporal.dev/extensions/approvals/v1"
+"""Key of open requests and decision records in message metadata."""
+
+ANYONE = "*"
+
+RequestKind = Literal["approval", "input", "auth"]
+Verdict = Literal["approve", "reject", "answer"]
+Door = Literal["a2a", "inbox", "cli", "temporal"]
+
+
+class RefusedError(Exception):
+    """An answer that does not count; the text says why and how to answer instead."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What somebody said to a request, before it is known whether it counts.
+
+    ``verified`` says that a server authenticated ``by``; otherwise the name is only claimed.
+    """
+
+    verdict: Verdict
+    request: str = ""
+    by: str = ""
+    groups: tuple[str, ...] = ()
+    verified: bool = False
+    door: Door = "temporal"
+    comment: str = ""
+    details: Any = None
+    answer: Any = None
+    at: str = ""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One decision as the audit keeps it: who, when, through which door, about exactly what."""
+
+    request: str
+    summary: str
+    details_sha256: str
+    decision: str
+    by: str
+    verified: bool
+    door: str
+    at: str
+    comment: str = ""
+    changed_details: bool = False
+
+
+@dataclass
+class OpenRequest:
+    """A request that waits for people.
+
+    ``details`` is plain JSON and ``schema`` its JSON schema; ``deadline`` and ``asked_at`` are RFC
+    3339 in UTC. ``records`` holds the answers that count towards the quorum so far.
+    """
+
+    id: str
+    kind: RequestKind
+    summary: str
+    asked_at: str
+    details: Any = None
+    schema: dict[str, Any] | None = None
+    approvers: list[str] = field(default_factory=list[str])
+    quorum: int = 1
+    excluded: str = ""
+    verified_only: bool = False
+    deadline: str = ""
+    choices: list[str] = field(default_factory=list[str])
+    records: list[Record] = field(default_factory=list[Record])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the request as plain JSON, empty fields left out."""
+        return {name: value for name, value in asdict(self).items() if value or name == "details"}
+
+    @staticmethod
+    def from_json(value: dict[str, Any]) -> "OpenRequest":
+        """Read what :meth:`to_json` wrote; unknown fields are ignored."""
+        known = {name: value[name] for name in OpenRequest.__dataclass_fields__ if name in value}
+        known["records"] = [Record(**record) for record in known.get("records", [])]
+        known["quorum"] = int(known.get("quorum", 1))
+        return OpenRequest(**known)
+
+
+def open_requests(message: Message) -> list[OpenRequest]:
+    """Return the open requests a status message publishes; a malformed one counts as none."""
+    about = _about(message)
+    requests: list[OpenRequest] = []
+    for each in about.get("requests", []):
+        with contextlib.suppress(TypeError, ValueError, AttributeError):
+            requests.append(OpenRequest.from_json(each))
+    return requests
+
+
+def record_in(message: Message) -> Record | None:
+    """Return the audit record a status message publishes, if there is one."""
+    record = _about(message).get("record")
+    return Record(**cast("dict[str, Any]", record)) if isinstance(record, dict) else None
+
+
+def _about(message: Message) -> dict[str, Any]:
+    if APPROVALS_EXTENSION not in message.metadata:
+        return {}
+    about = to_json(message.metadata)[APPROVALS_EXTENSION]
+    return cast("dict[str, Any]", about) if isinstance(about, dict) else {}
+
+
+def details_hash(details: Any) -> str:
+    """Return the SHA-256 of details as canonical JSON (sorted keys, no spaces)."""
+    text = json.dumps(details, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def find(
+    requests: list[OpenRequest], answer: Answer, kinds: tuple[RequestKind, ...]
+) -> OpenRequest:
+    """Return the open request an answer is for.
+
+    Raises:
+        RefusedError: It names none that is open, or names none while several are.
+    """
+    if answer.request:
+        for request in requests:
+            if request.id == answer.request and request.kind in kinds:
+                return request
+        raise RefusedError(
+            f"Request {answer.request!r} is not waiting for an answer (any more). "
+            f"{_waiting(requests)}"
+        )
+    fitting = [request for request in requests if request.kind in kinds]
+    if not fitting:
+        raise RefusedError(f"Nothing waits for such an answer. {_waiting(requests)}")
+    if len(fitting) > 1:
+        raise RefusedError(f"Several requests are open: name one. {_waiting(requests)}")
+    return fitting[0]
+
+
+def check_entitled(request: OpenRequest, answer: Answer) -> None:
+    """Check that this person may decide this request now.
+
+    Raises:
+        RefusedError: They may not, or it cannot be told who they are where it matters.
+    """
+    if request.verified_only and not answer.verified:
+        raise RefusedError(
+            f"Request {request.id!r} takes only answers of people a server has authenticated: use "
+            "the inbox or the A2A client."
+        )
+    if not answer.by and (request.excluded or request.quorum > 1):
+        raise RefusedError(
+            f'Request {request.id!r} needs to know who answers: add {{"by": "<your name>"}}.'
+        )
+    if answer.by and answer.by == request.excluded:
+        raise RefusedError(f"{answer.by!r} made the request and may not decide it (four eyes).")
+    if any(record.by == answer.by for record in request.records):
+        raise RefusedError(f"{answer.by or 'Somebody'!r} has already answered {request.id!r}.")
+    if not _is_approver(request, answer):
+        raise RefusedError(
+            f"{answer.by or 'An unnamed caller'!r} may not decide {request.id!r}; "
+            f"{', '.join(request.approvers)} may."
+        )
+
+
+def record_of(request: OpenRequest, answer: Answer, *, at: str) -> Record:
+    """Return the audit record of an answer."""
+    return Record(
+        request=request.id,
+        summary=request.summary,
+        details_sha256=details_hash(request.details),
+        decision=answer.verdict,
+        by=answer.by,
+        verified=answer.verified,
+        door=answer.door,
+        at=at,
+        comment=answer.comment,
+        changed_details=answer.details is not None,
+    )
+
+
+def parse_answer(verdict: Verdict, value: Any) -> Answer:
+    """Read the argument of an ``approve``, ``reject`` or ``answer`` signal typed by a person.
+
+    Raises:
+        RefusedError: The argument is not what such a signal takes.
+    """
+    if value is None or value == "":
+        return Answer(verdict)
+    if isinstance(value, str):
+        return Answer(verdict, comment="" if verdict == "answer" else value, answer=value)
+    if not isinstance(value, dict):
+        raise RefusedError(
+            f"The {verdict} signal takes a JSON object such as "
+            '{"by": "you", "comment": "why", "request": "id"}, ' + f"not {value!r:.80}."
+        )
+    fields = cast("dict[str, Any]", value)
+    for name in ("by", "comment", "request", "as"):
+        if not isinstance(fields.get(name, ""), str):
+            raise RefusedError(f"{name!r} must be a text, got {fields[name]!r:.80}.")
+    group = str(fields.get("as", ""))
+    return Answer(
+        verdict,
+        request=str(fields.get("request", "")),
+        by=str(fields.get("by", "")),
+        groups=(group,) if group else (),
+        comment=str(fields.get("comment", "")),
+        details=fields.get("details"),
+        answer=fields.get("answer"),
+    )
+
+
+def parse_decision(value: Any) -> Answer | None:
+    """Read an ``a2a_decision`` signal, which only the library's own doors write.
+
+    They have authenticated the person and checked the form; anything else reads as ``None``.
+    """
+    if not isinstance(value, dict):
+        return None
+    fields = cast("dict[str, Any]", value)
+    known = {name: fields[name] for name in Answer.__dataclass_fields__ if name in fields}
+    if known.get("verdict") not in ("approve", "reject", "answer"):
+        return None
+    groups = known.get("groups", [])
+    known["groups"] = (
+        tuple(str(each) for each in cast("list[Any]", groups)) if isinstance(groups, list) else ()
+    )
+    known["verified"] = known.get("verified") is True
+    for name in ("request", "by", "comment", "door", "at"):
+        known[name] = str(known.get(name, ""))
+    return Answer(**known)
+
+
+def _is_approver(request: OpenRequest, answer: Answer) -> bool:
+    if not request.approvers or ANYONE in request.approvers:
+        return True
+    if not answer.by and answer.door == "temporal":
+        return True  # an operator with write access to the namespace, recorded as claimed
+    return bool({answer.by, *answer.groups} & set(request.approvers))
+
+
+def _waiting(requests: list[OpenRequest]) -> str:
+    if not requests:
+        return "Nothing is waiting."
+    return "Waiting: " + "; ".join(f"{each.id} ({each.summary:.60})" for each in requests) + "."

@@ -1,0 +1,123 @@
+"""Run an ``AgentExecutor`` for a task: one activity for each client message, in order."""
+
+import asyncio
+from collections import deque
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError
+
+with workflow.unsafe.imports_passed_through():
+    from a2a.types.a2a_pb2 import TaskState
+
+    from a2a_temporal._log import wire
+    from a2a_temporal._log.protojson import to_json
+    from a2a_temporal._worker.failures import client_text
+    from a2a_temporal._worker.options import AgentOptions
+    from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
+    from a2a_temporal._worker.turn import TurnInput
+
+OPTIONS_FUNCTION = "a2a_agent_options"
+"""Extern function through which the plugin hands its ``AgentOptions`` to workflows."""
+
+_LONGEST_RETRY_PAUSE = timedelta(minutes=1)
+_CANCEL_HOOK_ATTEMPTS = 2
+
+
+class AgentTurns:
+    """The turns of one task's agent.
+
+    Args:
+        log: The task's log.
+        inbox: Where the messages wait that the agent is to handle.
+
+    Attributes:
+        failure: What Temporal says of the turn that failed the task, if one did.
+    """
+
+    def __init__(self, log: TaskLog, inbox: deque[ReceivedMessage]) -> None:
+        self.failure: ActivityError | None = None
+        self.cancel_requested = False
+        self._options: AgentOptions = workflow.extern_functions()[OPTIONS_FUNCTION]()
+        self._log = log
+        self._inbox = inbox
+        self._running = False
+
+    async def run(self) -> None:
+        """Run turns until the task has ended; a cancel ends it as CANCELED at the latest."""
+        turns = asyncio.create_task(self._run_turns())
+        try:
+            await asyncio.shield(turns)
+        except asyncio.CancelledError:
+            await self._cancel(turns)
+
+    async def _run_turns(self) -> None:
+        while not self._log.state.terminal and not self.cancel_requested:
+            await workflow.wait_condition(lambda: bool(self._inbox))
+            await self._run_turn(self._inbox.popleft())
+            if self._log.continue_as_new_due(self._options.continue_as_new_after):
+                self._log.continue_as_new(self._inbox)
+
+    async def _cancel(self, turns: "asyncio.Task[None]") -> None:
+        self.cancel_requested = True
+        parked = not self._running
+        turns.cancel()
+        await asyncio.wait([turns])
+        if parked and not self._log.state.terminal:
+            await self._run_cancel_hook()
+        if not self._log.state.terminal:
+            self._log.emit_status(TaskState.TASK_STATE_CANCELED)
+
+    async def _run_turn(self, received: ReceivedMessage) -> None:
+        turn = self._log.state.accepted[received.message.message_id].turn
+        self._running = True
+        try:
+            await workflow.execute_activity(
+                wire.RUN_AGENT_ACTIVITY,
+                self._turn_input(received, turn),
+                start_to_close_timeout=self._options.turn_timeout,
+                heartbeat_timeout=self._options.heartbeat_timeout,
+                retry_policy=RetryPolicy(
+                    initial_interval=self._options.retry_interval,
+                    maximum_interval=_LONGEST_RETRY_PAUSE,
+                    maximum_attempts=self._options.maximum_attempts,
+                ),
+                cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+                summary=f"Turn {turn}",
+            )
+        except ActivityError as error:
+            if not self.cancel_requested and not self._log.state.terminal:
+                self.failure = error
+                self._log.emit_status(TaskState.TASK_STATE_FAILED, client_text(error))
+        finally:
+            self._running = False
+
+    async def _run_cancel_hook(self) -> None:
+        """Let the agent clean up a task that is canceled while no turn runs."""
+        state = self._log.state
+        last = ReceivedMessage(state.task.history[-1], state.start.request)
+        hook = self._turn_input(last, state.turn, sequence=state.sequence)
+        try:
+            await workflow.execute_activity(
+                wire.CANCEL_AGENT_ACTIVITY,
+                hook,
+                schedule_to_close_timeout=self._options.cancel_timeout,
+                retry_policy=RetryPolicy(maximum_attempts=_CANCEL_HOOK_ATTEMPTS),
+                summary="Clean up a canceled task",
+            )
+        except ActivityError:
+            workflow.logger.warning("The agent's cancel() did not finish", exc_info=True)
+
+    def _turn_input(self, received: ReceivedMessage, turn: int, *, sequence: int = 0) -> TurnInput:
+        start = self._log.state.start
+        return TurnInput(
+            task_id=start.task_id,
+            context_id=start.context_id,
+            turn=turn,
+            message=to_json(received.message),
+            request=received.request,
+            tenant=start.tenant,
+            attempt=self._log.state.attempt,
+            sequence=sequence,
+        )

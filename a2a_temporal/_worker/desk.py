@@ -1,0 +1,314 @@
+"""The desk of a task: where its open requests lie and where answers are received.
+
+Every answer that arrives is worked on here, one at a time, after all signals of the activation are
+in the log. What it changes, or why it changes nothing, is published as one status event.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
+from typing import Any, cast
+
+from temporalio import workflow
+from temporalio.common import SearchAttributeKey
+
+with workflow.unsafe.imports_passed_through():
+    from a2a.types.a2a_pb2 import Message, Part, Role, TaskState, TaskStatus, TaskStatusUpdateEvent
+    from google.protobuf.struct_pb2 import Struct
+    from pydantic import TypeAdapter, ValidationError
+
+    from a2a_temporal._log import wire
+    from a2a_temporal._log.entries import now_text
+    from a2a_temporal._log.hitl import HITL_EXTENSION, answers_of, request_payload
+    from a2a_temporal._log.protojson import from_json
+    from a2a_temporal._log.requests import (
+        APPROVALS_EXTENSION,
+        Answer,
+        OpenRequest,
+        Record,
+        RefusedError,
+        Verdict,
+        check_entitled,
+        find,
+        parse_answer,
+        parse_decision,
+        record_of,
+    )
+    from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
+
+_APPROVERS = SearchAttributeKey.for_keyword_list(wire.APPROVERS_ATTRIBUTE)
+_PLAIN = (type(None), dict, list, str, int, float, bool)
+_VERDICTS: dict[str, Verdict] = {
+    wire.APPROVE_SIGNAL: "approve",
+    wire.REJECT_SIGNAL: "reject",
+    wire.ANSWER_SIGNAL: "answer",
+}
+
+
+@dataclass
+class Case:
+    """An open request together with what only the workflow knows of it."""
+
+    request: OpenRequest
+    adapter: "TypeAdapter[Any] | None" = None
+    outcome: str = ""
+    records: list[Record] = field(default_factory=list[Record])
+    answer: Any = None
+    message: Message | None = None
+
+
+class Desk:
+    """Receives answers for one task.
+
+    Args:
+        log: The task's log.
+    """
+
+    def __init__(self, log: TaskLog) -> None:
+        self.messages: deque[ReceivedMessage] = deque()
+        self._log = log
+        self._cases: list[Case] = []
+        self._signals: deque[Answer | tuple[Verdict, Any]] = deque()
+        self._asked = 0
+        self._approvers: list[str] = []
+        for signal, verdict in _VERDICTS.items():
+            workflow.set_signal_handler(signal, self._receiver(verdict))
+        workflow.set_signal_handler(wire.DECISION_SIGNAL, self._receive_decision)
+
+    @property
+    def open_requests(self) -> list[OpenRequest]:
+        """The requests that wait for people now."""
+        return [case.request for case in self._cases]
+
+    async def serve(self) -> None:
+        """Work on what arrives, for ever."""
+        while True:
+            await workflow.wait_condition(lambda: bool(self._signals or self._log.inbox))
+            while self._signals:
+                self._on_signal(self._signals.popleft())
+            while self._log.inbox:
+                self._on_message(self._log.inbox.popleft())
+
+    def open(self, case: Case, text: str) -> None:
+        """Put a request on the desk and tell everybody."""
+        self._cases.append(case)
+        self.publish(text)
+
+    def next_id(self, kind: str) -> str:
+        """Return the id of the next request, such as ``approval-1``."""
+        self._asked += 1
+        return f"{kind}-{self._asked}"
+
+    def withdraw(self, case: Case) -> None:
+        """Take a request off the desk, answered or not."""
+        if case in self._cases:
+            self._cases.remove(case)
+
+    def publish(self, text: str, *, record: Record | None = None, refused: str = "") -> None:
+        """Emit the task's present state with a text, the open requests and what just happened."""
+        if self._log.state.terminal:
+            return
+        about: dict[str, Any] = {"requests": [each.to_json() for each in self.open_requests]}
+        if record is not None:
+            about["record"] = vars(record)
+        if refused:
+            about["refused"] = refused
+        payloads: dict[str, Any] = {APPROVALS_EXTENSION: about}
+        hitl = request_payload(self.open_requests)
+        if hitl is not None:
+            payloads[HITL_EXTENSION] = hitl
+        message = Message(
+            message_id=str(workflow.uuid4()),
+            role=Role.ROLE_AGENT,
+            parts=[Part(text=text), *self._detail_parts()],
+            extensions=sorted(payloads),
+            metadata=from_json(payloads, Struct()),
+        )
+        status = TaskStatus(state=self._state(), message=message)
+        self._log.emit(TaskStatusUpdateEvent(status=status))
+        self._index_approvers()
+        workflow.set_current_details(current_details(self.open_requests))
+
+    def carried(self) -> dict[str, Any]:
+        """Return what the next run needs to know."""
+        return {"asked": self._asked}
+
+    def restore(self, carried: dict[str, Any]) -> None:
+        """Take over from the previous run."""
+        self._asked = int(carried.get("asked", 0))
+
+    # -------------------------------------------------------------- receiving
+
+    def _receiver(self, verdict: Verdict) -> Any:
+        def receive(value: Any = None) -> None:
+            self._signals.append((verdict, value))
+
+        return receive
+
+    def _receive_decision(self, value: Any = None) -> None:
+        decision = parse_decision(value)
+        if decision is not None:
+            self._signals.append(decision)
+
+    def _on_signal(self, given: Answer | tuple[Verdict, Any]) -> None:
+        try:
+            answer = given if isinstance(given, Answer) else parse_answer(*given)
+            self._receive([answer])
+        except RefusedError as refused:
+            self._refuse(refused)
+
+    def _on_message(self, received: ReceivedMessage) -> None:
+        if not self._cases:
+            self.messages.append(received)
+            return
+        request = received.request
+        speaker = Answer(
+            "answer",
+            by=str(request.get("user", "")),
+            groups=tuple(str(each) for each in request.get("groups", [])),
+            verified=bool(request.get("authenticated", False)),
+            door="a2a",
+        )
+        try:
+            answers = answers_of(received.message, self.open_requests, speaker)
+            self._receive(answers, received.message)
+        except RefusedError as refused:
+            self._refuse(refused)
+
+    def _receive(self, answers: list[Answer], message: Message | None = None) -> None:
+        """Let answers count: all of them, or none."""
+        checked = [(self._case_for(answer), answer) for answer in answers]
+        changed = [self._check(case, answer) for case, answer in checked]
+        texts: list[str] = []
+        record: Record | None = None
+        for (case, answer), details in zip(checked, changed, strict=True):
+            case.message = message
+            if case.request.kind == "approval":
+                record = self._decide(case, answer, details)
+                texts.append(_progress(case, record))
+            else:
+                case.answer = answer.answer if answer.answer is not None else answer.comment
+                case.outcome = "answered"
+            if case.outcome:
+                self.withdraw(case)
+        self.publish(" ".join(texts) or "Thank you.", record=record)
+
+    def _case_for(self, answer: Answer) -> Case:
+        kinds = ("input", "auth") if answer.verdict == "answer" else ("approval",)
+        request = find(self.open_requests, answer, kinds)
+        return next(case for case in self._cases if case.request is request)
+
+    def _check(self, case: Case, answer: Answer) -> Any:
+        """Return the changed details, validated; ``None`` when nothing was changed."""
+        check_entitled(case.request, answer)
+        if answer.details is None or answer.verdict != "approve":
+            return None
+        if case.adapter is None:
+            return answer.details
+        try:
+            return case.adapter.dump_python(
+                case.adapter.validate_python(answer.details), mode="json"
+            )
+        except ValidationError as error:
+            problems = "; ".join(
+                f"{'.'.join(str(step) for step in each['loc']) or 'details'}: {each['msg']}"
+                for each in error.errors()
+            )
+            raise RefusedError(f"The changed details are not valid: {problems}.") from error
+
+    def _decide(self, case: Case, answer: Answer, changed: Any) -> Record:
+        request = case.request
+        if changed is not None and changed != request.details:
+            # What was approved so far was something else.
+            request.records.clear()
+            request.details = changed
+        else:
+            answer = replace(answer, details=None)
+        record = record_of(request, answer, at=now_text(workflow.now()))
+        request.records.append(record)
+        case.records = list(request.records)
+        if answer.verdict == "reject":
+            case.outcome = "rejected"
+        elif len(request.records) >= request.quorum:
+            case.outcome = "approved"
+        return record
+
+    def _refuse(self, refused: RefusedError) -> None:
+        self.publish(f"That answer did not count. {refused}", refused=str(refused))
+
+    # ------------------------------------------------------------- publishing
+
+    def _state(self) -> TaskState:
+        kinds = {case.request.kind for case in self._cases}
+        if not kinds:
+            return TaskState.TASK_STATE_WORKING
+        if kinds == {"auth"}:
+            return TaskState.TASK_STATE_AUTH_REQUIRED
+        return TaskState.TASK_STATE_INPUT_REQUIRED
+
+    def _detail_parts(self) -> list[Part]:
+        return [
+            from_json({"data": {"request": each.id, "details": each.details}}, Part())
+            for each in self.open_requests
+            if each.details is not None
+        ]
+
+    def _index_approvers(self) -> None:
+        approvers = sorted({name for each in self.open_requests for name in each.approvers})
+        if approvers != self._approvers and self._log.state.start.search_attributes:
+            self._approvers = approvers
+            workflow.upsert_search_attributes([_APPROVERS.value_set(approvers)])
+
+
+def details_of(details: Any) -> tuple[Any, "TypeAdapter[Any] | None", dict[str, Any] | None]:
+    """Return details as plain JSON, how to validate changed ones, and their JSON schema."""
+    if type(details) in _PLAIN:
+        return details, None, None
+    adapter: TypeAdapter[Any] = TypeAdapter(cast("type[Any]", type(details)))
+    return adapter.dump_python(details, mode="json"), adapter, adapter.json_schema()
+
+
+def current_details(requests: list[OpenRequest]) -> str:
+    """Return Markdown for the Temporal UI: what is asked, of whom, until when, how to answer."""
+    blocks: list[str] = []
+    for each in requests:
+        lines = [f"### {each.summary}", ""]
+        if each.approvers:
+            needed = f", {each.quorum} of them" if each.quorum > 1 else ""
+            lines.append(f"- **Asked of** {', '.join(each.approvers)}{needed}")
+        if each.deadline:
+            lines.append(f"- **Until** {each.deadline}")
+        lines += [
+            f"- **{record.decision}** by {record.by or 'an operator'} at {record.at}"
+            for record in each.records
+        ]
+        signals = "`approve` or `reject`" if each.kind == "approval" else "`answer`"
+        example = f'{{"by": "your name", "request": "{each.id}"'
+        example += ', "comment": "why"}' if each.kind == "approval" else ', "answer": "…"}'
+        lines.append(f"- **To answer** send the signal {signals} with `{example}`")
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def deadline_text(timeout: timedelta | None) -> str:
+    """Return when a request opened now runs out; empty when it never does."""
+    if timeout is None:
+        return ""
+    return now_text(workflow.now() + timeout)
+
+
+def until(deadline: str) -> timedelta:
+    """Return the time left until a deadline."""
+    at = datetime.fromisoformat(deadline.replace("Z", "+00:00"))
+    return at - workflow.now().astimezone(timezone.utc)
+
+
+def _progress(case: Case, record: Record) -> str:
+    who = record.by or "An operator"
+    verb = "approved" if record.decision == "approve" else "rejected"
+    text = f"{who} {verb}: {record.summary}"
+    if record.changed_details:
+        text += " (with changes)"
+    if not case.outcome:
+        text += f" ({len(case.request.records)} of {case.request.quorum})"
+    return text + (f" — {record.comment}" if record.comment else "")

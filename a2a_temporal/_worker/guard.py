@@ -1,0 +1,120 @@
+"""See to it that every workflow with a ``TaskRun`` ends its task, whatever its code does.
+
+A plain exception in workflow code would fail the workflow task again and again and leave the A2A
+task WORKING for ever. Here it becomes FAILED. Non-determinism after a deploy is not caught: it must
+keep retrying, so that a rollback heals it.
+"""
+
+import asyncio
+from typing import Any
+
+from a2a.types.a2a_pb2 import TaskState
+from temporalio import workflow
+from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
+from temporalio.worker import (
+    ExecuteWorkflowInput,
+    HandleSignalInput,
+    HandleUpdateInput,
+    WorkflowInboundInterceptor,
+)
+
+from a2a_temporal import errors
+from a2a_temporal._worker.failures import client_text
+from a2a_temporal._worker.task_run import TaskRun, current_run
+
+
+class TaskGuard(WorkflowInboundInterceptor):
+    """Wraps the workflows of a worker; those without a ``TaskRun`` are left as they are."""
+
+    async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
+        """Run the workflow's code and end its task."""
+        run = current_run()
+        if run is None:
+            return await super().execute_workflow(input)
+        code = asyncio.create_task(super().execute_workflow(input))
+        try:
+            await workflow.wait_condition(lambda: code.done() or run.failure is not None)
+        except asyncio.CancelledError:
+            code.cancel()
+            await asyncio.wait([code])
+        if run.failure is not None and not code.done():
+            code.cancel()
+            await asyncio.wait([code])
+            _fail(run, run.failure)
+        return _end(run, code)
+
+    async def handle_signal(self, input: HandleSignalInput) -> None:
+        """Run a signal handler; what it raises fails the task, not the workflow task."""
+        try:
+            await super().handle_signal(input)
+        except FailureError:
+            raise
+        except Exception as failure:
+            if not _report(failure):
+                raise
+
+    async def handle_update_handler(self, input: HandleUpdateInput) -> Any:
+        """Run an update handler; what it raises fails the update, not the workflow task."""
+        try:
+            return await super().handle_update_handler(input)
+        except FailureError:
+            raise
+        except Exception as failure:
+            raise ApplicationError(
+                f"{type(failure).__name__}: {failure}", type=type(failure).__name__
+            ) from failure
+
+
+def _report(failure: Exception) -> bool:
+    run = current_run()
+    if run is None or isinstance(failure, workflow.NondeterminismError):
+        return False
+    run.failure = failure
+    return True
+
+
+def _end(run: TaskRun, code: "asyncio.Task[Any]") -> Any:
+    if code.cancelled():
+        return _cancel(run)
+    failure = code.exception()
+    if failure is None:
+        return _finish(run, code.result())
+    if isinstance(failure, (workflow.ContinueAsNewError, workflow.NondeterminismError)):
+        raise failure
+    if is_cancelled_exception(failure) and workflow.cancellation_reason() is not None:
+        return _cancel(run)
+    return _fail(run, failure)
+
+
+def _cancel(run: TaskRun) -> None:
+    if not run.ended:
+        run.cancel()
+    raise asyncio.CancelledError
+
+
+def _fail(run: TaskRun, failure: BaseException) -> None:
+    workflow.logger.error("The workflow of an A2A task raised %r", failure, exc_info=failure)
+    if not run.ended:
+        run.fail(client_text(failure))
+    if run.task.status.state != TaskState.TASK_STATE_FAILED:
+        return
+    raise ApplicationError(
+        "The A2A task failed", type=errors.TASK_FAILED, non_retryable=True
+    ) from failure
+
+
+def _finish(run: TaskRun, result: Any) -> Any:
+    try:
+        workflow.payload_converter().to_payloads([result])
+    except Exception as failure:  # whatever the user's converter raises
+        return _fail(run, failure)
+    if not run.ended:
+        if result is not None:
+            run.add_artifact(result if isinstance(result, str) else {"result": result})
+        run.complete()
+    state = run.task.status.state
+    if state == TaskState.TASK_STATE_CANCELED and workflow.cancellation_reason() is not None:
+        raise asyncio.CancelledError
+    if state == TaskState.TASK_STATE_FAILED:
+        raise ApplicationError("The A2A task failed", type=errors.TASK_FAILED, non_retryable=True)
+    return result

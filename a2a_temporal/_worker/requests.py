@@ -1,0 +1,115 @@
+"""What a workflow author says about a request to people, and what comes back."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Generic, Literal, TypeVar
+
+from a2a_temporal._log.requests import Record
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, init=False)
+class Approvers:
+    """Who may decide: names of people or groups, and how many of them must agree.
+
+    Args:
+        *names: People or groups; none means whoever may see the task.
+        quorum: Approvals needed, each by another person. One rejection always rejects.
+        exclude_requester: Four eyes: whoever made the task may not decide.
+        verified_only: Only people a server has authenticated (A2A client, inbox) count; a name
+            typed into a signal by hand does not.
+    """
+
+    names: tuple[str, ...]
+    quorum: int
+    exclude_requester: bool
+    verified_only: bool
+
+    def __init__(
+        self,
+        *names: str,
+        quorum: int = 1,
+        exclude_requester: bool = False,
+        verified_only: bool = False,
+    ) -> None:
+        if quorum < 1:
+            raise ValueError(f"Approvers.quorum must be at least 1, got {quorum!r}.")
+        if any(not name for name in names):
+            raise ValueError("Approvers takes names of people or groups, got an empty one.")
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "quorum", quorum)
+        object.__setattr__(self, "exclude_requester", exclude_requester)
+        object.__setattr__(self, "verified_only", verified_only)
+
+
+@dataclass(frozen=True)
+class Expire:
+    """On time-out the task FAILS."""
+
+
+@dataclass(frozen=True)
+class Reject:
+    """On time-out the answer is no."""
+
+
+@dataclass(frozen=True)
+class Approve:
+    """On time-out the answer is yes. Silence as consent: choose it knowingly."""
+
+
+@dataclass(frozen=True, init=False)
+class Escalate:
+    """On time-out others are asked, from the beginning.
+
+    Args:
+        *names: The people or groups asked next.
+        timeout: How long they have; as long as the first ones by default.
+        then: What happens when they do not answer either.
+    """
+
+    names: tuple[str, ...]
+    timeout: timedelta | None
+    then: "OnTimeout"
+
+    def __init__(
+        self, *names: str, timeout: timedelta | None = None, then: "OnTimeout | None" = None
+    ) -> None:
+        if not names:
+            raise ValueError("Escalate needs at least one name to escalate to.")
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "timeout", timeout)
+        object.__setattr__(self, "then", then or Expire())
+
+
+OnTimeout = Expire | Reject | Approve | Escalate
+
+
+@dataclass(frozen=True)
+class Decision(Generic[T]):
+    """How a request for approval ended.
+
+    Attributes:
+        approved: Whether to go ahead.
+        outcome: ``approved`` or ``rejected`` by people, ``timed_out`` by the clock.
+        details: What was decided on, with the approver's changes if there were any.
+        records: The answers that counted, in order.
+    """
+
+    approved: bool
+    outcome: Literal["approved", "rejected", "timed_out"]
+    details: T
+    records: list[Record] = field(default_factory=list[Record])
+
+    @property
+    def comment(self) -> str:
+        """The last comment somebody gave."""
+        return next((each.comment for each in reversed(self.records) if each.comment), "")
+
+    @property
+    def decided_by(self) -> list[str]:
+        """The people whose answers counted."""
+        return [each.by for each in self.records]
+
+    def __bool__(self) -> bool:
+        return self.approved

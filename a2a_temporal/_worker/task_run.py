@@ -1,0 +1,374 @@
+"""``TaskRun``: what a workflow author holds to make their workflow an A2A task."""
+
+import asyncio
+import weakref
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, NoReturn, TypeVar
+
+from temporalio import workflow
+from temporalio.exceptions import ApplicationError
+
+with workflow.unsafe.imports_passed_through():
+    from a2a.types.a2a_pb2 import Artifact, Message, Part, Task, TaskArtifactUpdateEvent, TaskState
+    from google.protobuf.json_format import MessageToDict
+
+    from a2a_temporal import errors
+    from a2a_temporal._log.entries import TaskStart, now_text
+    from a2a_temporal._log.fold import TERMINAL_STATES
+    from a2a_temporal._log.protojson import from_json
+    from a2a_temporal._log.requests import OpenRequest, RequestKind
+    from a2a_temporal._worker.agent_turns import AgentTurns
+    from a2a_temporal._worker.desk import Case, Desk, deadline_text, details_of, until
+    from a2a_temporal._worker.requests import (
+        Approve,
+        Approvers,
+        Decision,
+        Escalate,
+        Expire,
+        OnTimeout,
+        Reject,
+    )
+    from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
+
+T = TypeVar("T")
+
+Content = str | Part | Sequence[Part] | dict[str, Any]
+"""What an artifact is made of: a text, a JSON object, or A2A parts."""
+
+_runs: "weakref.WeakValueDictionary[str, TaskRun]" = weakref.WeakValueDictionary()
+
+
+class TaskRun:
+    """The A2A task of a workflow. Create it in ``@workflow.init`` from the workflow's input.
+
+    ::
+
+        @workflow.defn
+        class Greeting:
+            @workflow.init
+            def __init__(self, start: TaskStart) -> None:
+                self.task = TaskRun(start)
+
+            @workflow.run
+            async def run(self, start: TaskStart) -> str:
+                name = await self.task.require_input("What is your name?")
+                return f"Hello {name}"
+
+    A workflow that returns completes its task, with the returned value as an artifact; one that
+    raises fails it. What is emitted is durable, in order, and seen by every client alike.
+
+    Args:
+        start: The workflow's input.
+    """
+
+    def __init__(self, start: TaskStart) -> None:
+        self._log = TaskLog(start)
+        self._desk = Desk(self._log)
+        self._artifacts = 0
+        self.failure: BaseException | None = None
+        self._first: ReceivedMessage | None = None
+        if start.snapshot is None:
+            self._first = self._log.inbox.popleft()
+        else:
+            self._desk.restore(start.snapshot.get("desk", {}))
+        self._serving = asyncio.create_task(self._serve())
+        _runs[workflow.info().run_id] = self
+
+    # ------------------------------------------------------------------- read
+
+    @property
+    def message(self) -> Message:
+        """The message that began the task."""
+        return from_json(self._log.state.start.message, Message())
+
+    @property
+    def text(self) -> str:
+        """The text of the message that began the task."""
+        return text_of(self.message)
+
+    @property
+    def data(self) -> Any:
+        """The first data part of the message that began the task; ``None`` without one."""
+        return data_of(self.message)
+
+    @property
+    def owner(self) -> str:
+        """Who made the task, as the server authenticated them; empty for anonymous callers."""
+        return self._log.state.start.owner
+
+    @property
+    def task(self) -> Task:
+        """A copy of the A2A Task as it is now."""
+        return self._log.state.copy_task()
+
+    @property
+    def carried(self) -> Any:
+        """What the previous run handed to :meth:`continue_as_new`; ``None`` in the first."""
+        return self._log.state.start.carried
+
+    @property
+    def ended(self) -> bool:
+        """True once the task is in a terminal state."""
+        return self._log.state.task.status.state in TERMINAL_STATES
+
+    async def messages(self) -> AsyncIterator[Message]:
+        """Yield further client messages in order, waiting for each; answers are not among them."""
+        while not self.ended:
+            await workflow.wait_condition(lambda: bool(self._desk.messages) or self.ended)
+            while self._desk.messages:
+                yield self._desk.messages.popleft().message
+
+    # ------------------------------------------------------------------- tell
+
+    def working(self, text: str = "") -> None:
+        """Report progress: the task is WORKING, with an optional text."""
+        self._log.emit_status(TaskState.TASK_STATE_WORKING, text)
+
+    def add_artifact(
+        self,
+        content: Content,
+        *,
+        name: str = "",
+        artifact_id: str = "",
+        append: bool = False,
+        last_chunk: bool = False,
+    ) -> str:
+        """Publish an artifact or a further chunk of one; returns its id.
+
+        Args:
+            content: A text, a JSON object, or parts.
+            name: Shown to people.
+            artifact_id: Chosen by the author to append later; made up when empty.
+            append: Add to the artifact instead of replacing it.
+            last_chunk: Nothing will be appended after this.
+        """
+        self._artifacts += 1
+        artifact_id = artifact_id or f"artifact-{self._artifacts}"
+        artifact = Artifact(artifact_id=artifact_id, name=name, parts=parts_of(content))
+        self._log.emit(
+            TaskArtifactUpdateEvent(artifact=artifact, append=append, last_chunk=last_chunk)
+        )
+        return artifact_id
+
+    def complete(self, text: str = "") -> None:
+        """End the task: COMPLETED. What comes after changes nothing."""
+        self._log.emit_status(TaskState.TASK_STATE_COMPLETED, text)
+
+    def fail(self, text: str) -> None:
+        """End the task: FAILED, with a text the client reads."""
+        self._log.emit_status(TaskState.TASK_STATE_FAILED, text)
+
+    def reject(self, text: str = "") -> None:
+        """End the task: REJECTED, the agent will not do it."""
+        self._log.emit_status(TaskState.TASK_STATE_REJECTED, text)
+
+    def cancel(self) -> None:
+        """End the task: CANCELED."""
+        self._log.emit_status(TaskState.TASK_STATE_CANCELED)
+
+    # -------------------------------------------------------------------- ask
+
+    async def require_input(
+        self, question: str, *, choices: Sequence[str] = (), timeout: timedelta | None = None
+    ) -> str:
+        """Ask a question and return the answer, as text: the task is INPUT_REQUIRED meanwhile.
+
+        Args:
+            question: Shown to the client and in the inbox.
+            choices: Offered answers; others are still accepted.
+            timeout: After it the task FAILS; by default the question waits for ever.
+        """
+        case = self._case("input", question, choices=list(choices), timeout=timeout)
+        await self._wait(case, question, timeout=timeout)
+        if not case.outcome:
+            self._expire(case)
+        return case.answer if isinstance(case.answer, str) else str(case.answer)
+
+    async def require_auth(self, text: str, *, timeout: timedelta | None = None) -> Message | None:
+        """Wait for a credential that is given out of band: the task is AUTH_REQUIRED meanwhile.
+
+        The signal ``answer`` that names the request releases it, and so does a client's message,
+        which is returned. Neither may carry the credential: both are kept in the history.
+        """
+        case = self._case("auth", text, timeout=timeout)
+        await self._wait(case, text, timeout=timeout)
+        if not case.outcome:
+            self._expire(case)
+        return case.message
+
+    async def require_approval(
+        self,
+        summary: str,
+        *,
+        details: T = None,
+        approvers: Approvers | None = None,
+        timeout: timedelta | None = None,
+        remind_every: timedelta | None = None,
+        on_timeout: OnTimeout | None = None,
+    ) -> Decision[T]:
+        """Ask people to approve exactly this, and return what they decided.
+
+        Args:
+            summary: One line: what happens on a yes.
+            details: What is approved, as a pydantic model, dataclass or JSON value. An approver may
+                change it; the changed details are validated and returned.
+            approvers: Who may decide and how many must; whoever sees the task by default.
+            timeout: How long they have; for ever by default.
+            remind_every: Publish the request again after each such time.
+            on_timeout: :class:`Expire` (the task FAILS; the default), :class:`Reject`,
+                :class:`Approve` or :class:`Escalate`.
+        """
+        rule = on_timeout or Expire()
+        approvers = approvers or Approvers()
+        case = self._case("approval", summary, timeout=timeout)
+        request = case.request
+        request.details, case.adapter, request.schema = details_of(details)
+        request.approvers = list(approvers.names)
+        request.quorum = approvers.quorum
+        request.excluded = self.owner if approvers.exclude_requester else ""
+        request.verified_only = approvers.verified_only
+        text = f"{summary} Reply 'approve' or 'reject'."
+        await self._wait(case, text, timeout=timeout, remind_every=remind_every)
+        while not case.outcome and isinstance(rule, Escalate):
+            timeout = rule.timeout or timeout
+            request.approvers, request.records = list(rule.names), []
+            request.deadline = deadline_text(timeout)
+            text = f"Escalated to {', '.join(rule.names)}: {summary} Reply 'approve' or 'reject'."
+            rule = rule.then
+            await self._wait(case, text, timeout=timeout, remind_every=remind_every)
+        return self._decision(case, rule, details)
+
+    async def run_agent(self) -> None:
+        """Let the worker's ``AgentExecutor`` handle the task, turn by turn, until it has ended."""
+        if self._first is not None:
+            self._desk.messages.appendleft(self._first)
+            self._first = None
+        turns = AgentTurns(self._log, self._desk.messages)
+        await turns.run()
+        if turns.failure is not None:
+            raise turns.failure
+
+    # ------------------------------------------------------------------- next
+
+    def continue_as_new(self, carried: Any = None) -> NoReturn:
+        """Let a new run take over; clients see no seam.
+
+        Call it while no request is open.
+
+        Args:
+            carried: The author's own state, as JSON; the next run reads it from :attr:`carried`.
+        """
+        if self._desk.open_requests:
+            raise ApplicationError(
+                f"continue_as_new was called while {self._desk.open_requests[0].id!r} is open. "
+                "Call it when no request waits for an answer.",
+                non_retryable=True,
+            )
+        state = self._log.state
+        state.start = replace(state.start, carried=carried)
+        waiting = [*self._desk.messages, *self._log.inbox]
+        self._log.continue_as_new(waiting, also={"desk": self._desk.carried()})
+
+    # ---------------------------------------------------------------- helpers
+
+    async def _serve(self) -> None:
+        try:
+            await self._desk.serve()
+        except Exception as failure:  # the guard turns it into the task's failure
+            self.failure = failure
+
+    def _case(
+        self,
+        kind: RequestKind,
+        summary: str,
+        *,
+        choices: list[str] | None = None,
+        timeout: timedelta | None,
+    ) -> Case:
+        request = OpenRequest(
+            id=self._desk.next_id(kind),
+            kind=kind,
+            summary=summary,
+            asked_at=now_text(workflow.now()),
+            deadline=deadline_text(timeout),
+            choices=choices or [],
+        )
+        return Case(request)
+
+    async def _wait(
+        self,
+        case: Case,
+        text: str,
+        *,
+        timeout: timedelta | None,
+        remind_every: timedelta | None = None,
+    ) -> None:
+        """Return once the request has an outcome or its deadline has passed."""
+        self._desk.withdraw(case)
+        self._desk.open(case, text)
+        deadline = case.request.deadline
+        try:
+            while not case.outcome:
+                left = until(deadline) if timeout is not None else None
+                if left is not None and left <= timedelta(0):
+                    return
+                pause = min((each for each in (left, remind_every) if each), default=None)
+                try:
+                    await workflow.wait_condition(lambda: bool(case.outcome), timeout=pause)
+                except asyncio.TimeoutError:
+                    if pause == remind_every and pause != left:
+                        self._desk.publish(f"Reminder: {text}")
+        finally:
+            self._desk.withdraw(case)
+
+    def _expire(self, case: Case) -> NoReturn:
+        text = f"Nobody answered in time: {case.request.summary}"
+        self.fail(text)
+        raise ApplicationError(text, type=errors.REQUEST_EXPIRED, non_retryable=True)
+
+    def _decision(self, case: Case, rule: OnTimeout, asked: T) -> Decision[T]:
+        request = case.request
+        if not case.outcome:
+            if not isinstance(rule, (Approve, Reject)):
+                self._expire(case)
+            verb = "approved" if isinstance(rule, Approve) else "rejected"
+            self._desk.publish(
+                f"Nobody answered in time, so it counts as {verb}: {request.summary}"
+            )
+            return Decision(isinstance(rule, Approve), "timed_out", asked, case.records)
+        details: Any = request.details
+        if case.adapter is not None:
+            details = case.adapter.validate_python(details)
+        approved = case.outcome == "approved"
+        return Decision(approved, "approved" if approved else "rejected", details, case.records)
+
+
+def current_run() -> TaskRun | None:
+    """Return the TaskRun of the workflow that is running; ``None`` when it made none."""
+    return _runs.get(workflow.info().run_id)
+
+
+def parts_of(content: Content) -> list[Part]:
+    """Return what an author gives as A2A parts."""
+    if isinstance(content, str):
+        return [Part(text=content)]
+    if isinstance(content, Part):
+        return [content]
+    if isinstance(content, dict):
+        return [from_json({"data": content}, Part())]
+    return list(content)
+
+
+def text_of(message: Message) -> str:
+    """Return the text parts of a message, one below the other."""
+    return "\n".join(part.text for part in message.parts if part.text)
+
+
+def data_of(message: Message) -> Any:
+    """Return the first data part of a message as plain JSON; ``None`` without one."""
+    for part in message.parts:
+        if part.HasField("data"):
+            return MessageToDict(part.data)
+    return None
