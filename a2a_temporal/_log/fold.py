@@ -193,16 +193,21 @@ def _restore(start: TaskStart) -> LogState:
     )
 
 
+def with_message(task: Task, message: Message) -> Task:
+    """Add a client's message to a task's history; returns the task."""
+    _file_status_message(task)
+    added = task.history.add()
+    added.CopyFrom(message)
+    added.task_id = task.id
+    added.context_id = task.context_id
+    return task
+
+
 def _accept(state: LogState, message: Message) -> None:
     if message.message_id in state.accepted:
         return
-    accepted = Message()
-    accepted.CopyFrom(message)
-    accepted.task_id = state.task.id
-    accepted.context_id = state.task.context_id
     state.accepted[message.message_id] = Accepted(state.turns + 1, digest(message))
-    _file_status_message(state)
-    state.task.history.append(accepted)
+    with_message(state.task, message)
 
 
 def _fold_agent_events(state: LogState, entry: EventsEntry) -> list[StreamEvent]:
@@ -299,7 +304,7 @@ def _set_status(
         status.state = TaskState.TASK_STATE_WORKING
     reported = status.timestamp if status.HasField("timestamp") else at
     status.timestamp.CopyFrom(max(task.status.timestamp, reported, key=_nanoseconds))
-    _file_status_message(state)
+    _file_status_message(task)
     task.status.CopyFrom(status)
     state.status_turn = state.turns if turn is None else turn
     if made.HasField("metadata"):
@@ -345,7 +350,7 @@ def _merge_task(
     known = {message.message_id for message in state.task.history}
     for message in reported.history:
         if message.message_id not in known:
-            _file_status_message(state)
+            _file_status_message(state.task)
             state.task.history.append(message)
             if turn is not None:
                 state.checkpoint.agent_message_ids.add(message.message_id)
@@ -404,12 +409,11 @@ def _result_part(result: Any) -> Part:
     return from_json({"data": result}, Part())
 
 
-def _file_status_message(state: LogState) -> None:
+def _file_status_message(task: Task) -> None:
     """Move the message of the present status to the history, before something follows it."""
-    status = state.task.status
-    if status.HasField("message"):
-        state.task.history.append(status.message)
-        status.ClearField("message")
+    if task.status.HasField("message"):
+        task.history.append(task.status.message)
+        task.status.ClearField("message")
 
 
 def _nanoseconds(stamp: Timestamp) -> int:
@@ -426,4 +430,5 @@ __all__ = [
     "fold",
     "snapshot",
     "state_name",
+    "with_message",
 ]

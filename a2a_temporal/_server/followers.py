@@ -60,8 +60,12 @@ class Followers:
         self._closing = asyncio.Event()
 
     @contextlib.asynccontextmanager
-    async def follow(self, task_id: str) -> AsyncGenerator[Reader]:
+    async def follow(self, task_id: str, *, from_start: bool = False) -> AsyncGenerator[Reader]:
         """Follow a task's log; the reader starts at what the log holds now.
+
+        Args:
+            task_id: The task.
+            from_start: The task is new: the reader starts with its first event.
 
         Raises:
             NoTaskError: The workflow is no A2A task.
@@ -79,7 +83,8 @@ class Followers:
                 await follower.changed()
             if follower.failure is not None:
                 raise follower.failure
-            reader.position = follower.end
+            if not from_start:
+                reader.position = follower.end
             yield reader
         finally:
             follower.readers.discard(reader)

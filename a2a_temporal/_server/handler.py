@@ -5,6 +5,7 @@ writes into the log, as a workflow start, a signal or a cancel request.
 """
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from a2a.types.a2a_pb2 import (
 )
 from a2a.utils.errors import (
     ExtendedAgentCardNotConfiguredError,
+    InternalError,
     InvalidParamsError,
     PushNotificationNotSupportedError,
     TaskNotCancelableError,
@@ -44,10 +46,11 @@ from temporalio.client import Client
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart, now_text
-from a2a_temporal._log.fold import TERMINAL_STATES, LogState
+from a2a_temporal._log.fold import TERMINAL_STATES, LogState, begin, with_message
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal._server.call import Caller, TenantRequest, caller, describe_call
 from a2a_temporal._server.checks import check_message
+from a2a_temporal._server.engine_errors import UNAVAILABLE
 from a2a_temporal._server.follower import LogEvent, Reader
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.tasks import Tasks, ended
@@ -57,11 +60,19 @@ _STREAMING = "This agent does not stream: its card says capabilities.streaming =
 
 @dataclass(frozen=True)
 class _Sent:
-    """A message that is (about to be) part of a task."""
+    """A message that is part of a task, and a reader of what it makes.
 
-    caller: Caller
-    task_id: str
-    message_id: str
+    Attributes:
+        reader: Stands where the message entered the log, or before.
+        turn: The turn that the message opens.
+        before: The Task as it was when the message entered it.
+        answered: The message was sent before and has been answered.
+    """
+
+    reader: Reader
+    turn: int
+    before: Task
+    answered: bool = False
 
 
 class TemporalRequestHandler(sdk.RequestHandler):
@@ -123,16 +134,16 @@ class TemporalRequestHandler(sdk.RequestHandler):
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> Task | Message:
         """Send a message; wait for the answer unless asked not to (section 3.1.1)."""
-        sent = await self._accept(params, context)
-        async with self._tasks.follow(sent.caller, sent.task_id) as reader:
-            turn = await self._turn_of(reader, sent)
+        async with self._sent(params, context) as sent:
             if params.configuration.return_immediately:
-                await self._first_word(reader, turn)
+                await self._first_word(sent)
             else:
                 await self._wait(
-                    reader, lambda state: state.settled(turn), self._options.blocking_limit
+                    sent.reader,
+                    lambda state: state.settled(sent.turn),
+                    self._options.blocking_limit,
                 )
-            return _answer(reader, params)
+            return _answer(sent.reader, params)
 
     @sdk.validate_request_params
     @sdk.validate(lambda self: self.agent_card.capabilities.streaming, _STREAMING)
@@ -140,22 +151,17 @@ class TemporalRequestHandler(sdk.RequestHandler):
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event, None]:
         """Send a message and stream what its turn makes (section 3.1.2)."""
-        sent = await self._accept(params, context)
-        async with self._tasks.follow(sent.caller, sent.task_id) as reader:
-            turn = await self._turn_of(reader, sent)
-            task = reader.snapshot()
-            already = reader.state.settled(turn)
-            if not already:
-                await self._first_word(reader, turn)
-            if reader.state.reply is not None:
-                yield reader.state.reply
+        async with self._sent(params, context) as sent:
+            await self._first_word(sent)
+            if sent.reader.state.reply is not None:
+                yield sent.reader.state.reply
                 return
-            yield apply_history_length(task, params.configuration)
-            if already:
+            yield apply_history_length(sent.before, params.configuration)
+            if sent.answered:
                 return
-            async for event in reader.events():
+            async for event in sent.reader.events():
                 yield _trimmed(event.event, params)
-                if _ends_turn(event, turn):
+                if _ends_turn(event, sent.turn):
                     return
 
     # ------------------------------------------------------------------ read
@@ -262,29 +268,31 @@ class TemporalRequestHandler(sdk.RequestHandler):
     def _caller(self, params: TenantRequest, context: ServerCallContext) -> Caller:
         return caller(params, context, self._agent, self._options)
 
-    async def _accept(self, params: SendMessageRequest, context: ServerCallContext) -> _Sent:
-        """Check a message and write it into the log of its task."""
+    @contextlib.asynccontextmanager
+    async def _sent(
+        self, params: SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[_Sent]:
+        """Check a message, write it into the log of its task, and follow what it makes."""
         check_message(params, context, self.agent_card)
         scope = self._caller(params, context)
+        request = describe_call(params, context, self._options)
         message = Message()
         message.CopyFrom(params.message)
-        request = describe_call(params, context, self._options)
-        if not message.task_id:
-            return await self._create(scope, message, request)
-        state = await self._tasks.read(scope, message.task_id)
-        if message.context_id and message.context_id != state.task.context_id:
-            raise InvalidParamsError(
-                f"Task {message.task_id} belongs to context {state.task.context_id!r}, the message "
-                f"names {message.context_id!r}. Name the task's own, or none."
-            )
-        await self._tasks.send(state, message, request)
-        return _Sent(scope, message.task_id, message.message_id)
+        if message.task_id:
+            following = self._sent_to_task(scope, message, request)
+        else:
+            following = self._sent_as_task(scope, message, request)
+        async with following as sent:
+            yield sent
 
-    async def _create(self, scope: Caller, message: Message, request: dict[str, object]) -> _Sent:
+    @contextlib.asynccontextmanager
+    async def _sent_as_task(
+        self, scope: Caller, message: Message, request: dict[str, Any]
+    ) -> AsyncGenerator[_Sent]:
+        """Begin a task with a message, or find the one that the same message began before."""
         repeatable = self._options.idempotent_sends
-        task_id = scope.task_id(message.message_id) if repeatable else str(uuid.uuid4())
         start = TaskStart(
-            task_id=task_id,
+            task_id=scope.task_id(message.message_id) if repeatable else str(uuid.uuid4()),
             context_id=message.context_id or str(uuid.uuid4()),
             agent=scope.agent,
             message=to_json(message),
@@ -293,31 +301,58 @@ class TemporalRequestHandler(sdk.RequestHandler):
             request=request,
             at=now_text(datetime.now(timezone.utc)),
         )
-        await self._tasks.create(scope, start)
-        return _Sent(scope, task_id, message.message_id)
+        created = await self._tasks.create(scope, start)
+        async with self._tasks.follow(scope, start.task_id, from_start=created) as reader:
+            if created:
+                yield _Sent(reader, 1, begin(start).task)
+            else:
+                yield _Sent(reader, 1, reader.snapshot(), reader.state.settled(1))
 
-    async def _turn_of(self, reader: Reader, sent: _Sent) -> int:
-        """Wait until the own message shows in the log and return the turn it opens.
+    @contextlib.asynccontextmanager
+    async def _sent_to_task(
+        self, scope: Caller, message: Message, request: dict[str, Any]
+    ) -> AsyncGenerator[_Sent]:
+        """Send a further message; followed from before it, so that nothing it makes is missed."""
+        state = await self._tasks.read(scope, message.task_id)
+        if message.context_id and message.context_id != state.task.context_id:
+            raise InvalidParamsError(
+                f"Task {message.task_id} belongs to context {state.task.context_id!r}, the message "
+                f"names {message.context_id!r}. Name the task's own, or none."
+            )
+        async with self._tasks.follow(scope, message.task_id) as reader:
+            before = reader.snapshot()
+            known = await self._tasks.send(state, message, request)
+            turn = await self._turn_of(reader, message)
+            if known:
+                yield _Sent(reader, turn, reader.snapshot(), reader.state.settled(turn))
+            else:
+                yield _Sent(reader, turn, with_message(before, message))
+
+    async def _turn_of(self, reader: Reader, message: Message) -> int:
+        """Wait until a sent message shows in the log and return the turn it opens.
 
         Raises:
             UnsupportedOperationError: The task ended before the message reached it.
+            InternalError: The log cannot be read now; the message may be sent again.
         """
         await self._wait(
             reader,
-            lambda state: sent.message_id in state.accepted or state.terminal,
+            lambda state: message.message_id in state.accepted or state.terminal,
             self._options.read_timeout,
         )
-        accepted = reader.state.accepted.get(sent.message_id)
-        if accepted is None:
+        accepted = reader.state.accepted.get(message.message_id)
+        if accepted is not None:
+            return accepted.turn
+        if reader.state.terminal:
             raise ended(reader.state)
-        return accepted.turn
+        raise InternalError(UNAVAILABLE)
 
-    async def _first_word(self, reader: Reader, turn: int) -> None:
+    async def _first_word(self, sent: _Sent) -> None:
         """Give an agent that answers with a direct Message a moment to do so."""
-        if turn == 1:
+        if sent.turn == 1:
             await self._wait(
-                reader,
-                lambda state: state.turn > 0 or state.terminal,
+                sent.reader,
+                lambda state: state.turn > 0 or state.status_turn > 0,
                 self._options.direct_message_wait,
             )
 

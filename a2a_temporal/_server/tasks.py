@@ -79,8 +79,8 @@ class Tasks:
         """End all readers where they are."""
         await self._followers.aclose()
 
-    async def create(self, caller: Caller, start: TaskStart) -> None:
-        """Start a task's workflow; does nothing when the same message has started it before.
+    async def create(self, caller: Caller, start: TaskStart) -> bool:
+        """Start a task's workflow; returns False when the same message has started it before.
 
         Raises:
             InvalidParamsError: The message is too large, or its id was used for another content.
@@ -109,9 +109,11 @@ class Tasks:
                 )
             except WorkflowAlreadyStartedError:
                 await self._check_same(caller, start)
+                return False
+        return True
 
-    async def send(self, state: LogState, message: Message, request: dict[str, Any]) -> None:
-        """Write a further message into a task's log; does nothing when it is there already.
+    async def send(self, state: LogState, message: Message, request: dict[str, Any]) -> bool:
+        """Write a further message into a task's log; returns True when it was there already.
 
         Raises:
             InvalidParamsError: The message is too large, or its id was used for another content.
@@ -121,7 +123,7 @@ class Tasks:
         known = state.accepted.get(message.message_id)
         if known is not None:
             _check_digest(known.digest, message)
-            return
+            return True
         if state.terminal:
             raise ended(state)
         entry: dict[str, Any] = {
@@ -142,6 +144,7 @@ class Tasks:
                 if is_closed_workflow(error):
                     raise ended(state) from error
                 raise
+        return False
 
     async def cancel(self, task_id: str) -> None:
         """Ask a task's workflow to cancel; durable once this returns.
@@ -172,8 +175,10 @@ class Tasks:
         return state
 
     @contextlib.asynccontextmanager
-    async def follow(self, caller: Caller, task_id: str) -> AsyncGenerator[Reader]:
-        """Follow a task's log from what it holds now.
+    async def follow(
+        self, caller: Caller, task_id: str, *, from_start: bool = False
+    ) -> AsyncGenerator[Reader]:
+        """Follow a task's log from what it holds now, or from its start if it is a new one.
 
         Raises:
             TaskNotFoundError: There is no such task for this caller, or no longer.
@@ -183,7 +188,9 @@ class Tasks:
             try:
                 reader = await within(
                     self._options.read_timeout,
-                    stack.enter_async_context(self._followers.follow(task_id)),
+                    stack.enter_async_context(
+                        self._followers.follow(task_id, from_start=from_start)
+                    ),
                 )
                 if not caller.may_see(reader.state):
                     raise TaskNotFoundError

@@ -1,0 +1,217 @@
+"""The checks of ``doctor``. Each gives one finding and changes nothing."""
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from enum import Enum
+
+from temporalio.api.enums.v1 import IndexedValueType, TaskQueueType
+from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import (
+    DescribeNamespaceResponse,
+    DescribeTaskQueueRequest,
+    DescribeTaskQueueResponse,
+    GetSystemInfoRequest,
+    PollActivityTaskQueueRequest,
+)
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from a2a_temporal._connect import check_namespace, connect
+from a2a_temporal._log.wire import SEARCH_ATTRIBUTES
+from a2a_temporal._server.search_attributes import registration_command
+from a2a_temporal.errors import ConnectionSettingsError, TemporalUnreachableError
+
+_CALL = timedelta(seconds=5)
+_SHORT_RETENTION = timedelta(days=3)
+_CLOCK_TOLERANCE = timedelta(seconds=2)
+_CLOCK_WAIT = 3.0
+
+
+class Level(Enum):
+    """How a check ended."""
+
+    OK = "ok"
+    NOTE = "note"
+    FAIL = "FAIL"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found, and what to do about it."""
+
+    level: Level
+    name: str
+    text: str
+
+
+async def examine(*, profile: str | None, task_queue: str | None) -> AsyncGenerator[Finding]:
+    """Run all checks; without a connection only the first."""
+    try:
+        client = await connect(profile=profile, connect_timeout=_CALL)
+        namespace = await check_namespace(client, within=_CALL)
+    except (ConnectionSettingsError, TemporalUnreachableError) as error:
+        yield Finding(Level.FAIL, "connection", str(error))
+        return
+    checks: list[tuple[str, Callable[[], Awaitable[Finding]]]] = [
+        ("connection", lambda: _connection(client)),
+        ("namespace", lambda: _namespace(client, namespace)),
+        ("retention", lambda: _retention(client, namespace)),
+        ("search attributes", lambda: _search_attributes(client)),
+        ("workers", lambda: _pollers(client, task_queue)),
+        ("clock", lambda: _clock(client)),
+    ]
+    for name, check in checks:
+        try:
+            yield await check()
+        except RPCError as error:
+            yield Finding(Level.NOTE, name, f"could not be checked: {_reason(error)}")
+
+
+async def _connection(client: Client) -> Finding:
+    info = await client.workflow_service.get_system_info(GetSystemInfoRequest(), timeout=_CALL)
+    config = client.service_client.config
+    security = "TLS" if config.tls or (config.tls is None and config.api_key) else "no TLS"
+    key = ", API key" if config.api_key else ""
+    return Finding(
+        Level.OK,
+        "connection",
+        f"{config.target_host}, Temporal {info.server_version or 'of unknown version'}, "
+        f"{security}{key}",
+    )
+
+
+async def _namespace(client: Client, found: DescribeNamespaceResponse) -> Finding:
+    return Finding(Level.OK, "namespace", found.namespace_info.name or client.namespace)
+
+
+async def _retention(client: Client, found: DescribeNamespaceResponse) -> Finding:
+    kept = found.config.workflow_execution_retention_ttl.ToTimedelta()
+    text = f"finished tasks can be read for {_duration(kept)}, then they are unknown"
+    if kept >= _SHORT_RETENTION:
+        return Finding(Level.OK, "retention", text)
+    return Finding(
+        Level.NOTE,
+        "retention",
+        f"{text}; longer: temporal operator namespace update -n {client.namespace} --retention 30d",
+    )
+
+
+async def _search_attributes(client: Client) -> Finding:
+    name = "search attributes"
+    request = ListSearchAttributesRequest(namespace=client.namespace)
+    answer = await client.operator_service.list_search_attributes(request, timeout=_CALL)
+    known = {
+        attribute: IndexedValueType.Name(kind).removeprefix("INDEXED_VALUE_TYPE_")
+        for attribute, kind in answer.custom_attributes.items()
+    }
+    missing = [attribute for attribute in SEARCH_ATTRIBUTES if attribute not in known]
+    if missing:
+        command = registration_command(client.namespace, missing)
+        return Finding(Level.FAIL, name, f"missing: {', '.join(missing)}; run: {command}")
+    wrong = [
+        f"{attribute} is {known[attribute]}, not {kind}"
+        for attribute, kind in SEARCH_ATTRIBUTES.items()
+        if known[attribute].replace("_", "") != kind.upper()
+    ]
+    if wrong:
+        return Finding(
+            Level.FAIL, name, f"of another type: {', '.join(wrong)}; use another namespace"
+        )
+    return Finding(Level.OK, name, f"all {len(SEARCH_ATTRIBUTES)} are registered")
+
+
+async def _pollers(client: Client, task_queue: str | None) -> Finding:
+    name = "workers"
+    if not task_queue:
+        return Finding(Level.NOTE, name, "not checked: name the queue with --task-queue")
+    workflows, activities = await asyncio.gather(
+        _describe(client, task_queue, TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW),
+        _describe(client, task_queue, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY),
+    )
+    workers = {poller.identity for poller in (*workflows.pollers, *activities.pollers)}
+    if not workflows.pollers:
+        return Finding(
+            Level.FAIL,
+            name,
+            f"none listens on {task_queue!r}, new tasks wait; "
+            f"run: a2a-temporal worker AGENT --task-queue {task_queue}",
+        )
+    if not activities.pollers:
+        return Finding(
+            Level.FAIL, name, f"those on {task_queue!r} run workflows only: no agent's turn is run"
+        )
+    return Finding(
+        Level.OK, name, f"{len(workers)} on {task_queue!r}: {', '.join(sorted(workers))}"
+    )
+
+
+async def _clock(client: Client) -> Finding:
+    """Compare clocks: Temporal notes when a poller was last there, so we poll a queue of our own.
+
+    Nothing is ever put into that queue, and Temporal forgets it.
+    """
+    name = "clock"
+    queue = f"a2a-temporal-doctor-{uuid.uuid4()}"
+    before = datetime.now(timezone.utc)
+    polling = asyncio.ensure_future(
+        client.workflow_service.poll_activity_task_queue(
+            PollActivityTaskQueueRequest(
+                namespace=client.namespace, task_queue=TaskQueue(name=queue), identity="doctor"
+            ),
+            timeout=_CALL,
+        )
+    )
+    try:
+        there = await asyncio.wait_for(_last_access(client, queue), _CLOCK_WAIT)
+    except asyncio.TimeoutError:
+        return Finding(Level.NOTE, name, "could not be compared with Temporal's")
+    finally:
+        polling.cancel()
+        with contextlib.suppress(asyncio.CancelledError, RPCError):
+            await polling
+    after = datetime.now(timezone.utc)
+    ahead = max(before - there, there - after, timedelta(0))
+    if ahead <= _CLOCK_TOLERANCE:
+        return Finding(Level.OK, name, "agrees with Temporal's")
+    direction = "ahead of" if there < before else "behind"
+    return Finding(
+        Level.FAIL,
+        name,
+        f"this machine is {ahead.total_seconds():.0f} s {direction} Temporal: synchronize it (NTP)",
+    )
+
+
+async def _last_access(client: Client, queue: str) -> datetime:
+    while True:
+        found = await _describe(client, queue, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY)
+        for poller in found.pollers:
+            return poller.last_access_time.ToDatetime(timezone.utc)
+        await asyncio.sleep(0.1)
+
+
+async def _describe(
+    client: Client, queue: str, kind: TaskQueueType.ValueType
+) -> DescribeTaskQueueResponse:
+    return await client.workflow_service.describe_task_queue(
+        DescribeTaskQueueRequest(
+            namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=kind
+        ),
+        timeout=_CALL,
+    )
+
+
+def _duration(span: timedelta) -> str:
+    if span < timedelta(days=1):
+        return f"{span.total_seconds() / 3600:g} hours"
+    return "1 day" if span.days == 1 else f"{span.days} days"
+
+
+def _reason(error: RPCError) -> str:
+    if error.status in (RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED):
+        return "these credentials may not ask"
+    return f"Temporal answered {error.status.name}"

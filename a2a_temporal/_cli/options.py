@@ -1,0 +1,53 @@
+"""The options that several commands share."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+agent_argument = click.argument("agent", metavar="AGENT")
+
+
+def task_queue_option(command: Command) -> Command:
+    """``--task-queue``."""
+    return click.option(
+        "--task-queue",
+        envvar="TASK_QUEUE",
+        help="The queue between servers and workers (TASK_QUEUE); made of the agent's name "
+        "when not given.",
+    )(command)
+
+
+def profile_option(command: Command) -> Command:
+    """``--profile``."""
+    return click.option(
+        "--profile", help="Profile of the Temporal configuration file (TEMPORAL_PROFILE)."
+    )(command)
+
+
+def server_options(command: Command) -> Command:
+    """``--host``, ``--port`` and ``--public-url``."""
+    for option in (
+        click.option(
+            "--public-url",
+            envvar="A2A_PUBLIC_URL",
+            help="The URL clients use, when a proxy stands in front; goes into the card.",
+        ),
+        click.option(
+            "--port",
+            type=click.IntRange(0, 65535),
+            default=8000,
+            envvar="A2A_PORT",
+            show_default=True,
+        ),
+        click.option("--host", default="127.0.0.1", envvar="A2A_HOST", show_default=True),
+    ):
+        command = option(command)
+    return command
+
+
+def verbose_option(command: Command) -> Command:
+    """``--verbose``."""
+    return click.option("--verbose", "-v", is_flag=True, help="Log everything.")(command)

@@ -1,0 +1,172 @@
+"""The two kinds of process, API and worker, as coroutines that end when they are told to."""
+
+import asyncio
+import contextlib
+import errno
+import logging
+import socket
+from collections.abc import Generator
+from datetime import timedelta
+
+import click
+import uvicorn
+from starlette.applications import Starlette
+from temporalio.client import Client
+from temporalio.service import RPCError
+from temporalio.worker import Worker
+
+from a2a_temporal._agent import Agent
+from a2a_temporal._app import create_app
+from a2a_temporal._cli.agents import served_card
+from a2a_temporal._cli.console import first_of, until
+from a2a_temporal._connect import connect
+from a2a_temporal._server.handler import TemporalRequestHandler
+from a2a_temporal._worker.plugin import A2APlugin
+from a2a_temporal.errors import TemporalUnreachableError
+
+logger = logging.getLogger(__name__)
+
+GRACEFUL_SECONDS = 7
+"""What open requests have to finish after SIGTERM; with the rest, a process is gone within 10 s."""
+
+_SHORT_CONNECT = timedelta(seconds=5)
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 15.0
+
+
+async def connect_patiently(stop: asyncio.Event, *, profile: str | None) -> Client | None:
+    """Connect, and try again for as long as Temporal is down; None when stopped before.
+
+    Raises:
+        ConnectionSettingsError: Trying again would not help.
+    """
+    pause = _FIRST_PAUSE
+    while not stop.is_set():
+        try:
+            return await connect(profile=profile, connect_timeout=_SHORT_CONNECT)
+        except TemporalUnreachableError as error:
+            logger.warning("%s; next try in %.0f s", error, pause)
+        await until(stop, seconds=pause)
+        pause = min(pause * 2, _LONGEST_PAUSE)
+    return None
+
+
+async def connect_now_or_later(*, profile: str | None) -> Client:
+    """Connect; with Temporal down return a client that connects when it is up.
+
+    Raises:
+        ConnectionSettingsError: A setting is wrong.
+    """
+    try:
+        return await connect(profile=profile, connect_timeout=_SHORT_CONNECT)
+    except TemporalUnreachableError as error:
+        logger.warning("%s. Serving the card meanwhile.", error)
+        return await connect(profile=profile, lazy=True)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open the socket of an API, before anything else is started.
+
+    Raises:
+        click.ClickException: The port is taken, or not ours to use.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        taken = error.errno == errno.EADDRINUSE
+        raise click.ClickException(
+            f"port {port} is in use: choose another one with --port"
+            if taken
+            else f"cannot listen at --host {host} --port {port}: {error.strerror or error}"
+        ) from None
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the URL under which this machine reaches a listener."""
+    host, port = listener.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):
+        host = "localhost"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def run_api(
+    client: Client,
+    agent: Agent,
+    *,
+    task_queue: str,
+    listener: socket.socket,
+    public_url: str | None,
+    stop: asyncio.Event,
+    verbose: bool = False,
+) -> None:
+    """Serve an agent until the stop; then open streams end, and other requests get some seconds."""
+    url = public_url or url_of(listener)
+    handler = TemporalRequestHandler(
+        client,
+        agent_card=served_card(agent.card, url, replace=public_url is not None),
+        task_queue=task_queue,
+        options=agent.handler_options,
+    )
+    app = create_app(handler)
+    server = _Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=verbose,
+            timeout_graceful_shutdown=GRACEFUL_SECONDS,
+        )
+    )
+    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    try:
+        await first_of(stop.wait(), asyncio.shield(serving))
+    finally:
+        _begin_shutdown(app, server)
+        await serving
+
+
+async def run_worker(
+    client: Client, agent: Agent, *, task_queue: str, grace: timedelta, stop: asyncio.Event
+) -> None:
+    """Run turns of an agent until the stop; running ones get the grace time, then move on.
+
+    Raises:
+        click.ClickException: The agent has nothing that a worker could run.
+    """
+    if agent.executor is None:
+        raise click.ClickException(
+            f"agent {agent.card.name!r} has no executor: there is nothing for a worker to run"
+        )
+    while not stop.is_set():
+        worker = Worker(
+            client,
+            task_queue=task_queue,
+            plugins=[A2APlugin(agent_executor=agent.executor, options=agent.agent_options)],
+            graceful_shutdown_timeout=grace,
+        )
+        running = asyncio.ensure_future(worker.run())
+        try:
+            await first_of(stop.wait(), asyncio.shield(running))
+        except (RuntimeError, RPCError) as error:
+            logger.error("the worker stopped: %s; it is started again", error)
+            await until(stop, seconds=_FIRST_PAUSE)
+        else:
+            await worker.shutdown()
+            await running
+
+
+def _begin_shutdown(app: Starlette, server: "uvicorn.Server") -> None:
+    app.state.event_streams.close()
+    server.should_exit = True
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves the signals to the command, which has more to stop than it."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Capture none."""
+        yield

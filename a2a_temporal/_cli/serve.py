@@ -1,0 +1,66 @@
+"""``a2a-temporal serve``: an API process."""
+
+import asyncio
+import logging
+
+import click
+
+from a2a_temporal._cli.agents import default_task_queue, load_agent
+from a2a_temporal._cli.console import configure_logging, run
+from a2a_temporal._cli.options import (
+    agent_argument,
+    profile_option,
+    server_options,
+    task_queue_option,
+    verbose_option,
+)
+from a2a_temporal._cli.processes import connect_now_or_later, listen, run_api, url_of
+
+logger = logging.getLogger(__name__)
+
+
+@click.command()
+@agent_argument
+@server_options
+@task_queue_option
+@profile_option
+@verbose_option
+def serve(
+    agent: str,
+    host: str,
+    port: int,
+    public_url: str | None,
+    task_queue: str | None,
+    profile: str | None,
+    verbose: bool,
+) -> None:
+    """Serve AGENT (module:object) over A2A: JSON-RPC and REST.
+
+    Holds no task state: start as many as you like. It starts without Temporal as well, and says at
+    /readyz when it is ready.
+    """
+    configure_logging(verbose=verbose)
+
+    async def main(stop: asyncio.Event) -> None:
+        loaded = load_agent(agent)
+        queue = task_queue or default_task_queue(loaded)
+        client = await connect_now_or_later(profile=profile)
+        listener = listen(host, port)
+        logger.info(
+            "%s at %s, task queue %r, Temporal %s",
+            loaded.card.name,
+            public_url or url_of(listener),
+            queue,
+            client.service_client.config.target_host,
+        )
+        await run_api(
+            client,
+            loaded,
+            task_queue=queue,
+            listener=listener,
+            public_url=public_url,
+            stop=stop,
+            verbose=verbose,
+        )
+
+    run(main)
