@@ -1,14 +1,15 @@
-"""An API process as users run it: the app of ``create_app`` under uvicorn, with its defaults."""
+"""An API process as users run it: the app of ``create_app`` under uvicorn."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import socket
+import sys
 
 import uvicorn
 
-from a2a_temporal import TemporalRequestHandler, connect, create_app
+from a2a_temporal import HandlerOptions, TemporalRequestHandler, connect, create_app
 from benchmarks.agent import card
 from benchmarks.processes import allow_open_files, say, told_to_stop
 
@@ -24,10 +25,13 @@ class Server(uvicorn.Server):
             say(port=self.servers[0].sockets[0].getsockname()[1])
 
 
-async def main() -> None:
+async def main(long_polls: int) -> None:
     allow_open_files(_OPEN_FILES)
     handler = TemporalRequestHandler(
-        await connect(), agent_card=card(), task_queue=os.environ["TASK_QUEUE"]
+        await connect(),
+        agent_card=card(),
+        task_queue=os.environ["TASK_QUEUE"],
+        options=HandlerOptions(long_polls=long_polls),
     )
     config = uvicorn.Config(
         create_app(handler),
@@ -45,4 +49,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(main(int(sys.argv[1])))

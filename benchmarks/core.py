@@ -11,6 +11,7 @@ import json
 import logging
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,8 +75,10 @@ async def run(measurements: Sequence[Measurement], effort: Effort) -> tuple[list
             server = await _server_version(ready)
             for measurement in measurements:
                 print(f"measuring {measurement.name} ...", file=sys.stderr)
+                began = time.monotonic()
                 for row in await _rows(measurement, ready, effort):
                     rows[row.bar.name] = row
+                print(f"... {time.monotonic() - began:.0f} s", file=sys.stderr)
     return [rows[bar.name] for bar in BARS if bar.name in rows], server
 
 
@@ -87,7 +90,7 @@ async def _rows(measurement: Measurement, ready: Stage, effort: Effort) -> list[
             rows[name] = BY_NAME[name].row(reading)
     except Exception as error:  # one broken measurement must not hide the others
         logger.exception("The measurement %r failed.", measurement.name)
-        failure = f"failed: {error!r}"
+        failure = f"failed: {type(error).__name__}, see the log above"
     return [rows.get(name) or BY_NAME[name].failed(failure) for name in measurement.bars]
 
 

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Effort:
-    """Numbers of rounds, events and tasks."""
+    """Numbers of rounds, events and tasks.
+
+    ``long_polls`` is smaller with fewer tasks, so that most streams go without a poll either way.
+    """
 
     quick: bool
     send_rounds: int
@@ -16,7 +19,9 @@ class Effort:
     stream_rounds: int
     stream_events: int
     read_tasks: int
+    warm_up_tasks: int
     parked_tasks: int
+    long_polls: int
     answers: int
     other_requests: int
 
@@ -29,19 +34,23 @@ FULL = Effort(
     stream_rounds=3,
     stream_events=60,
     read_tasks=120,
+    warm_up_tasks=200,
     parked_tasks=5_000,
+    long_polls=200,
     answers=200,
     other_requests=100,
 )
 QUICK = Effort(
     quick=True,
-    send_rounds=15,
+    send_rounds=10,
     burst_rounds=3,
     burst_pause=0.5,
     stream_rounds=1,
-    stream_events=30,
+    stream_events=25,
     read_tasks=40,
-    parked_tasks=300,
-    answers=20,
-    other_requests=20,
+    warm_up_tasks=40,
+    parked_tasks=120,
+    long_polls=20,
+    answers=15,
+    other_requests=15,
 )

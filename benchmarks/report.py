@@ -91,5 +91,5 @@ def _cells(row: Row) -> tuple[str, ...]:
 def _with_unit(value: float | None, unit: str) -> str:
     if value is None:
         return ""
-    digits = 0 if value.is_integer() or value >= 100 else 1 if value >= 10 else 2
+    digits = 0 if float(value).is_integer() or value >= 100 else 1 if value >= 10 else 2
     return f"{value:.{digits}f} {unit}"

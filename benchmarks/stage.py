@@ -23,7 +23,7 @@ from a2a_temporal import TemporalRequestHandler, connect
 from benchmarks.agent import card, request
 from benchmarks.anchors import cluster
 from benchmarks.processes import running
-from benchmarks.server import dev_server
+from tests.support.temporal_server import running_server
 
 TASK_QUEUE = "benchmark"
 
@@ -50,9 +50,9 @@ class Stage:
 async def stage(directory: Path) -> AsyncGenerator[Stage, None]:
     """Start everything, and stop it when the block ends."""
     async with contextlib.AsyncExitStack() as stack:
-        address = await stack.enter_async_context(dev_server(directory))
+        server = await stack.enter_async_context(running_server(directory))
         # connect() reads them here and in the processes that are started from here.
-        os.environ.update(TEMPORAL_ADDRESS=address, TASK_QUEUE=TASK_QUEUE)
+        os.environ.update(TEMPORAL_ADDRESS=server.address, TASK_QUEUE=TASK_QUEUE)
         os.environ.pop("TEMPORAL_NAMESPACE", None)
         client = await connect()
         handler = TemporalRequestHandler(client, agent_card=card(), task_queue=TASK_QUEUE)

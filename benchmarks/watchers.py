@@ -28,12 +28,10 @@ class Watcher(asyncio.Protocol):
         self.completed_at: float | None = None
         self.lost = False
         self.heard_at = time.monotonic()
-        self._transport: asyncio.BaseTransport | None = None
-        self._unread = b""
+        self._unread: bytes | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
         transport.write(
             f"GET /tasks/{self.task_id}:subscribe HTTP/1.1\r\nHost: localhost\r\n"
             "A2A-Version: 1.0\r\nAccept: text/event-stream\r\n\r\n".encode()
@@ -41,6 +39,12 @@ class Watcher(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.heard_at = time.monotonic()
+        if self._unread is None:
+            self._unread = b""
+            if not data.startswith(b"HTTP/1.1 200"):
+                print(data.decode(errors="replace"), file=sys.stderr)
+                self.lost = True
+                self.opened.set()
         self._unread += data
         *events, self._unread = self._unread.replace(b"\r\n", b"\n").split(b"\n\n")
         for event in events:
@@ -52,16 +56,13 @@ class Watcher(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.lost = True
+        self.opened.set()
 
     @property
     def dropped(self) -> bool:
-        """Whether the stream ended, or fell silent, before its task did."""
+        """Whether the stream was refused, or ended or fell silent before its task did."""
         silent = time.monotonic() - self.heard_at > _ALIVE_WITHIN
         return self.completed_at is None and (self.lost or silent)
-
-    def close(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
 
 
 async def _open(task_ids: list[str], port: int) -> list[Watcher]:
@@ -86,17 +87,13 @@ async def main(port: int) -> None:
         if "open" in command:
             watchers = await _open(command["open"], port)
             say(open=len(watchers))
-        elif "report" in command:
+        else:
             completed = {
                 watcher.task_id: watcher.completed_at
                 for watcher in watchers
                 if watcher.completed_at is not None
             }
             say(completed=completed, dropped=sum(watcher.dropped for watcher in watchers))
-        else:
-            for watcher in watchers:
-                watcher.close()
-            say(closed=len(watchers))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -24,22 +23,12 @@ from benchmarks.bars import Reading, Readings
 from benchmarks.effort import Effort
 from benchmarks.processes import Child, running
 from benchmarks.stage import Stage
-from benchmarks.stats import p50, p95, timed
+from benchmarks.stats import Operation, in_turn, p50, p95
 
 _AT_ONCE = 32
-_WARM_UP = 200
-_SETTLE = 5.0
 _OPENED_WITHIN = 600.0
-_ANSWERS_PER_SECOND = 20
-_ANSWERED_WITHIN = 60.0
-
-
-@dataclass(frozen=True)
-class Others:
-    """What requests that have nothing to do with the parked tasks take, in milliseconds."""
-
-    send: float
-    get: float
+_ANSWERS_PER_SECOND = 5
+_ANSWERED_WITHIN = 20.0
 
 
 class Api:
@@ -53,9 +42,9 @@ class Api:
     def port(self) -> int:
         return self._process.ready["port"]
 
-    async def memory(self) -> int:
+    async def memory(self, effort: Effort) -> int:
         """Return the resident bytes once the process has come to rest."""
-        await asyncio.sleep(_SETTLE)
+        await asyncio.sleep(1 if effort.quick else 5)
         return self._process.memory
 
     async def send(self, text: str, *, task_id: str = "", at_once: bool = False) -> dict[str, Any]:
@@ -78,52 +67,45 @@ class Api:
     async def get(self, task_id: str) -> None:
         (await self._http.get(f"/tasks/{task_id}")).raise_for_status()
 
-    async def others(self, effort: Effort) -> Others:
-        """Measure requests about tasks of their own."""
-        send = [await timed(self.answer) for _ in range(effort.other_requests)]
-        task_id = (await self.send("answer"))["id"]
-        get = [await timed(partial(self.get, task_id)) for _ in range(effort.other_requests)]
-        return Others(p50(send), p50(get))
-
 
 async def measure(stage: Stage, effort: Effort) -> Readings:
     count, reduced = effort.parked_tasks, effort.quick
-    async with _api(stage) as api:
-        await _many(api.answer() for _ in range(_WARM_UP))
-        idle = await api.memory()
+    async with _api(stage, effort) as api, _api(stage, effort) as quiet_api:
+        await _many(api.answer() for _ in range(effort.warm_up_tasks))
+        idle = await api.memory(effort)
         tasks = await _many(api.park() for _ in range(count))
-        parked = (await api.memory() - idle) / 1e6
+        parked = await api.memory(effort)
         note = f"{count} tasks"
-        yield "parked-memory", Reading(parked, idle / 1e6, note=note, reduced=reduced)
-        before = await api.others(effort)
-        quiet = await api.memory()
+        yield "parked-memory", Reading((parked - idle) / 1e6, idle / 1e6, note, reduced)
         async with running("watchers", str(api.port), logs=stage.directory) as watchers:
             began = time.perf_counter()
             await watchers.ask(open=tasks, within=_OPENED_WITHIN)
             opening = time.perf_counter() - began
-            each = (await api.memory() - quiet) / count / 1e3
-            yield "streams-memory", Reading(each, note="HTTP server included", reduced=reduced)
-            during = await api.others(effort)
+            each = (await api.memory(effort) - parked) / count / 1e3
+            yield "streams-memory", Reading(each, None, "HTTP server included", reduced)
+            async for name, reading in _others(api, quiet_api, tasks[-1], effort):
+                yield name, reading
             delays = await _answers(api, watchers, tasks[: effort.answers])
             note = f"p50 {p50(delays) / 1e3:.2f} s, until the stream says COMPLETED"
-            yield "streams-answer", Reading(p95(delays) / 1e3, note=note, reduced=reduced)
+            yield "streams-answer", Reading(p95(delays) / 1e3, None, note, reduced)
             dropped = (await watchers.ask(report=True))["dropped"]
             note = f"of {count}, opened in {opening:.0f} s"
-            yield "streams-dropped", Reading(dropped, note=note, reduced=reduced)
-            await watchers.ask(close=True)
-        after = await api.others(effort)
-    send = _others(during.send, before.send, after.send, reduced=reduced)
-    yield "streams-others-send", send
-    yield "streams-others-get", _others(during.get, before.get, after.get, reduced=reduced)
+            yield "streams-dropped", Reading(dropped, None, note, reduced)
 
 
-def _others(during: float, before: float, after: float, *, reduced: bool) -> Reading:
-    return Reading(
-        during,
-        (before + after) / 2,
-        note=f"{before:.1f} before, {after:.1f} after the streams",
-        reduced=reduced,
-    )
+async def _others(api: Api, quiet_api: Api, task_id: str, effort: Effort) -> Readings:
+    """Measure requests that have nothing to do with the streams, with and without streams."""
+    sides = {"with": api, "without": quiet_api}
+    operations: dict[str, dict[str, Operation]] = {
+        "streams-others-send": {side: each.answer for side, each in sides.items()},
+        "streams-others-get": {side: partial(each.get, task_id) for side, each in sides.items()},
+    }
+    for name, both in operations.items():
+        await in_turn(both, rounds=2, clients=1, pause=0)
+        samples = await in_turn(both, rounds=effort.other_requests, clients=1, pause=0.1)
+        found = {side: p50([calls[0] for calls in rounds]) for side, rounds in samples.items()}
+        note = "in turn with an API process that holds no stream"
+        yield name, Reading(found["with"], found["without"], note, effort.quick)
 
 
 async def _answers(api: Api, watchers: Child, tasks: list[str]) -> list[float]:
@@ -162,9 +144,9 @@ async def _many(calls: Iterable[Any]) -> list[Any]:
 
 
 @contextlib.asynccontextmanager
-async def _api(stage: Stage) -> AsyncGenerator[Api, None]:
+async def _api(stage: Stage, effort: Effort) -> AsyncGenerator[Api, None]:
     async with (
-        running("api", logs=stage.directory) as process,
+        running("api", str(effort.long_polls), logs=stage.directory) as process,
         httpx.AsyncClient(
             base_url=f"http://127.0.0.1:{process.ready['port']}",
             headers={"A2A-Version": "1.0"},
