@@ -34,7 +34,8 @@ class RefusedError(Exception):
 class Answer:
     """What somebody said to a request, before it is known whether it counts.
 
-    ``verified`` says that a server authenticated ``by``; otherwise the name is only claimed.
+    ``verified`` says that a server authenticated ``by``; otherwise the name is only claimed. An
+    answer with a ``token`` counts once, however often it is sent.
     """
 
     verdict: Verdict
@@ -46,7 +47,7 @@ class Answer:
     comment: str = ""
     details: Any = None
     answer: Any = None
-    at: str = ""
+    token: str = ""
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,12 @@ def record_in(message: Message) -> Record | None:
     """Return the audit record a status message publishes, if there is one."""
     record = _about(message).get("record")
     return Record(**cast("dict[str, Any]", record)) if isinstance(record, dict) else None
+
+
+def handled_token(message: Message) -> tuple[str, str]:
+    """Return the token of the answer a status message reports on, and why it was refused, if so."""
+    about = _about(message)
+    return str(about.get("token", "")), str(about.get("refused", ""))
 
 
 def _about(message: Message) -> dict[str, Any]:
@@ -242,7 +249,7 @@ def parse_decision(value: Any) -> Answer | None:
         tuple(str(each) for each in cast("list[Any]", groups)) if isinstance(groups, list) else ()
     )
     known["verified"] = known.get("verified") is True
-    for name in ("request", "by", "comment", "door", "at"):
+    for name in ("request", "by", "comment", "door", "token"):
         known[name] = str(known.get(name, ""))
     return Answer(**known)
 
@@ -250,7 +257,7 @@ def parse_decision(value: Any) -> Answer | None:
 def _is_approver(request: OpenRequest, answer: Answer) -> bool:
     if not request.approvers or ANYONE in request.approvers:
         return True
-    if not answer.by and answer.door == "temporal":
+    if not answer.by and answer.door in ("temporal", "cli"):
         return True  # an operator with write access to the namespace, recorded as claimed
     return bool({answer.by, *answer.groups} & set(request.approvers))
 

@@ -71,6 +71,7 @@ class Desk:
         self._signals: deque[Answer | tuple[Verdict, Any]] = deque()
         self._asked = 0
         self._approvers: list[str] = []
+        self._seen: dict[str, None] = {}
         for signal, verdict in _VERDICTS.items():
             workflow.set_signal_handler(signal, self._receiver(verdict))
         workflow.set_signal_handler(wire.DECISION_SIGNAL, self._receive_decision)
@@ -104,7 +105,9 @@ class Desk:
         if case in self._cases:
             self._cases.remove(case)
 
-    def publish(self, text: str, *, record: Record | None = None, refused: str = "") -> None:
+    def publish(
+        self, text: str, *, record: Record | None = None, refused: str = "", token: str = ""
+    ) -> None:
         """Emit the task's present state with a text, the open requests and what just happened."""
         if self._log.state.terminal:
             return
@@ -113,6 +116,8 @@ class Desk:
             about["record"] = vars(record)
         if refused:
             about["refused"] = refused
+        if token:
+            about["token"] = token
         payloads: dict[str, Any] = {APPROVALS_EXTENSION: about}
         hitl = request_payload(self.open_requests)
         if hitl is not None:
@@ -131,11 +136,12 @@ class Desk:
 
     def carried(self) -> dict[str, Any]:
         """Return what the next run needs to know."""
-        return {"asked": self._asked}
+        return {"asked": self._asked, "seen": list(self._seen)}
 
     def restore(self, carried: dict[str, Any]) -> None:
         """Take over from the previous run."""
         self._asked = int(carried.get("asked", 0))
+        self._seen = dict.fromkeys(carried.get("seen", []))
 
     # -------------------------------------------------------------- receiving
 
@@ -147,15 +153,19 @@ class Desk:
 
     def _receive_decision(self, value: Any = None) -> None:
         decision = parse_decision(value)
-        if decision is not None:
-            self._signals.append(decision)
+        if decision is None or (decision.token and decision.token in self._seen):
+            return
+        if decision.token:
+            self._seen[decision.token] = None
+        self._signals.append(decision)
 
     def _on_signal(self, given: Answer | tuple[Verdict, Any]) -> None:
+        token = given.token if isinstance(given, Answer) else ""
         try:
             answer = given if isinstance(given, Answer) else parse_answer(*given)
             self._receive([answer])
         except RefusedError as refused:
-            self._refuse(refused)
+            self._refuse(refused, token)
 
     def _on_message(self, received: ReceivedMessage) -> None:
         if not self._cases:
@@ -191,7 +201,8 @@ class Desk:
                 case.outcome = "answered"
             if case.outcome:
                 self.withdraw(case)
-        self.publish(" ".join(texts) or "Thank you.", record=record)
+        token = answers[0].token if answers else ""
+        self.publish(" ".join(texts) or "Thank you.", record=record, token=token)
 
     def _case_for(self, answer: Answer) -> Case:
         kinds = ("input", "auth") if answer.verdict == "answer" else ("approval",)
@@ -233,8 +244,8 @@ class Desk:
             case.outcome = "approved"
         return record
 
-    def _refuse(self, refused: RefusedError) -> None:
-        self.publish(f"That answer did not count. {refused}", refused=str(refused))
+    def _refuse(self, refused: RefusedError, token: str = "") -> None:
+        self.publish(f"That answer did not count. {refused}", refused=str(refused), token=token)
 
     # ------------------------------------------------------------- publishing
 
