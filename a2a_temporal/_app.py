@@ -180,7 +180,7 @@ def _parsed(route: Route) -> Route:
 
     async def answer(request: Request) -> Response:
         try:
-            await request.json()
+            request.state.json = await request.json()
         except (ValueError, RecursionError):
             return JSONResponse(_rpc_error(_PARSE_ERROR, "The request body is not valid JSON"))
         return await endpoint(request)

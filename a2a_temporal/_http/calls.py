@@ -15,6 +15,7 @@ from a2a.utils.errors import A2AError, VersionNotSupportedError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from a2a_temporal._http.enums import check_status_filter
 from a2a_temporal._http.sealed import internal_error
 
 logger = logging.getLogger(__name__)
@@ -44,8 +45,10 @@ class CallContextBuilder(ServerCallContextBuilder):
 
         Raises:
             VersionNotSupportedError: The caller speaks a version that is not served.
+            InvalidParamsError: The request names an enum value that does not exist.
         """
         version = self._version(request)
+        check_status_filter(request)
         try:
             context = self._inner.build(request)
         except (A2AError, HTTPException):

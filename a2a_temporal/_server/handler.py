@@ -52,6 +52,7 @@ from a2a_temporal._server.call import Caller, TenantRequest, caller, describe_ca
 from a2a_temporal._server.checks import check_message
 from a2a_temporal._server.engine_errors import UNAVAILABLE
 from a2a_temporal._server.follower import LogEvent, Reader
+from a2a_temporal._server.listing import Listing
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.tasks import Tasks, ended
 
@@ -114,6 +115,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
             workflow=_workflow_name(workflow),
             options=self._options,
         )
+        self._listing = Listing(client, self._tasks, read_timeout=self._options.read_timeout)
 
     async def start(self) -> None:
         """Register the search attributes where permitted; otherwise done with the first task.
@@ -178,7 +180,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         self, params: ListTasksRequest, context: ServerCallContext
     ) -> ListTasksResponse:
         """List the caller's tasks (section 3.1.4)."""
-        raise UnsupportedOperationError("ListTasks is not available yet.")
+        return await self._listing.page(self._caller(params, context), params)
 
     @sdk.validate_request_params
     @sdk.validate(lambda self: self.agent_card.capabilities.streaming, _STREAMING)

@@ -19,7 +19,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
 from a2a_temporal._log import wire
-from a2a_temporal._log.entries import TaskStart, now_text
+from a2a_temporal._log.entries import TaskStart, now_text, parse_time
 from a2a_temporal._log.fold import LogState
 from a2a_temporal._log.protojson import digest, from_json, to_json
 from a2a_temporal._log.reading import NoTaskError, read_log
@@ -75,6 +75,11 @@ class Tasks:
                     registered = register_search_attributes(self._client)
                     self._indexed = await within(2 * self._options.read_timeout, registered)
 
+    @property
+    def indexed(self) -> bool:
+        """True once :meth:`start` has found that visibility knows the attributes of tasks."""
+        return bool(self._indexed)
+
     async def aclose(self) -> None:
         """End all readers where they are."""
         await self._followers.aclose()
@@ -88,20 +93,19 @@ class Tasks:
         """
         await self.start()
         check_size(start.message, self._options.maximum_message_bytes)
-        at = datetime.now(timezone.utc)
-        indexed = bool(self._indexed)
+        at = parse_time(start.at).ToDatetime(tzinfo=timezone.utc)
         async with engine_errors():
             try:
                 await within(
                     self._options.read_timeout,
                     self._client.start_workflow(
                         self._workflow,
-                        asdict(start) | {"search_attributes": indexed},
+                        asdict(start) | {"search_attributes": self.indexed},
                         id=start.task_id,
                         task_queue=self._task_queue,
                         id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
                         search_attributes=(
-                            start_attributes(start, "submitted", at) if indexed else None
+                            start_attributes(start, "submitted", at) if self.indexed else None
                         ),
                         static_summary=_summary(start.message),
                         rpc_timeout=self._options.read_timeout,

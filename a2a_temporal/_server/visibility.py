@@ -1,6 +1,7 @@
-"""Values and queries of Temporal visibility."""
+"""Values of Temporal visibility: what is indexed of a task, and how a query says it."""
 
 import hashlib
+import re
 from datetime import datetime
 
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
@@ -9,6 +10,7 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart
 
 _LONGEST_KEYWORD = 200
+_PLAIN = re.compile(r"[\w .:@/+=,~()#&!-]+")
 
 
 def quote(value: str) -> str:
@@ -18,13 +20,13 @@ def quote(value: str) -> str:
 
 
 def keyword(value: str) -> str:
-    """Return ``value`` as it is indexed: SQL stores keep 255 bytes, so longer ones are hashed.
+    """Return ``value`` as it is indexed: readable where that is safe, otherwise hashed.
 
-    A value that is empty or holds control characters is hashed too: stores differ in what they
-    make of those.
+    SQL stores keep 255 bytes, and servers and stores differ in what they make of quotes, control
+    characters, wildcards and outer blanks.
     """
-    plain = value.isprintable() and "\\" not in value and "'" not in value
-    if plain and 0 < len(value.encode()) <= _LONGEST_KEYWORD and not value.startswith("sha256:"):
+    plain = _PLAIN.fullmatch(value) is not None and value == value.strip()
+    if plain and len(value.encode()) <= _LONGEST_KEYWORD and not value.startswith("sha256:"):
         return value
     return "sha256:" + hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
 

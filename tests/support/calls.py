@@ -65,6 +65,10 @@ class Caller:
             params["historyLength"] = history_length
         return await self._call("GetTask", params)
 
+    async def list(self, **params: Any) -> Json:
+        """ListTasks; the whole answer."""
+        return await self._call("ListTasks", params)
+
     async def cancel(self, task_id: str) -> Json:
         """CancelTask."""
         return await self._call("CancelTask", {"id": task_id})

@@ -1,0 +1,303 @@
+"""ListTasks: visibility says which tasks there may be, their logs say what they are now.
+
+A2A wants the newest status first and keyset pages; visibility cannot sort. So a page is found by
+walking windows of status time backwards, each sized by counting, and sorting inside the window.
+"""
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import json
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, cast
+
+from a2a.types.a2a_pb2 import ListTasksRequest, ListTasksResponse, Task, TaskState
+from a2a.utils.constants import DEFAULT_LIST_TASKS_PAGE_SIZE
+from a2a.utils.errors import (
+    InvalidParamsError,
+    TaskNotFoundError,
+    UnsupportedOperationError,
+)
+from a2a.utils.task import apply_history_length, validate_history_length, validate_page_size
+from temporalio.client import Client
+
+from a2a_temporal._log.fold import LogState
+from a2a_temporal._server.call import Caller
+from a2a_temporal._server.engine_errors import engine_errors, within
+from a2a_temporal._server.task_index import TaskFilter, TaskIndex, TaskRow
+from a2a_temporal._server.tasks import Tasks
+
+logger = logging.getLogger("a2a_temporal.server")
+
+# A window this full is read in one call; an emptier or fuller one is sized anew.
+_WINDOW_ROWS = 400
+_SEARCHES = 32
+# After so many, a window with few rows is taken as it is, or one with a few times too many.
+_PATIENT_SEARCHES = 6
+_LARGEST_WINDOW = 5
+_FIRST_WIDTH = 60_000
+_WIDEST = 2**53
+_READS_AT_ONCE = 16
+
+
+@dataclass(frozen=True)
+class _Position:
+    """Where a page ended: the next one has what lies below ``(at, task_id)``.
+
+    ``width`` (milliseconds) is the window that was right there, a first guess for the next page.
+    """
+
+    at: int
+    task_id: str
+    width: int
+
+    def token(self, filter_digest: str) -> str:
+        fields = {"ts": self.at, "id": self.task_id, "w": self.width, "f": filter_digest}
+        text = json.dumps(fields, separators=(",", ":"))
+        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+class Listing:
+    """Lists the tasks of one agent.
+
+    Args:
+        client: Connected client.
+        tasks: Reads each task that visibility names.
+        read_timeout: Bound of every single call to Temporal.
+    """
+
+    def __init__(self, client: Client, tasks: Tasks, *, read_timeout: timedelta) -> None:
+        self._client = client
+        self._tasks = tasks
+        self._read_timeout = read_timeout
+
+    async def page(self, caller: Caller, params: ListTasksRequest) -> ListTasksResponse:
+        """Return one page of the caller's tasks, newest status first.
+
+        Visibility is late, never wrong: a task whose log no longer matches is left out.
+
+        Raises:
+            InvalidParamsError: A value is out of its range, or the token is not of this list.
+            UnsupportedOperationError: The namespace lacks the search attributes of tasks.
+            InternalError: Temporal cannot be reached now.
+        """
+        wanted, size, after = _parse(caller, params)
+        await self._tasks.start()
+        if not self._tasks.indexed:
+            raise UnsupportedOperationError("Tasks cannot be listed at this server.")
+        index = TaskIndex(self._client, wanted, timeout=self._read_timeout)
+        walk = _Walk(index, size, after)
+        tasks: dict[str, Task] = {}
+        dropped = 0
+        async with engine_errors():
+            total = await index.count(wanted.after, None)
+            while len(tasks) < size:
+                rows = await walk.take(size - len(tasks))
+                if not rows:
+                    break
+                states = await self._read_all(caller, rows, wanted)
+                tasks |= {state.task.id: _as_asked(state, params) for state in states}
+                dropped += len(rows) - len(states)
+            token = await walk.token(_digest(caller, wanted))
+        logger.debug("Listed %d tasks with %d visibility calls", len(tasks), index.calls)
+        return ListTasksResponse(
+            tasks=sorted(tasks.values(), key=_sort_key, reverse=True),
+            next_page_token=token,
+            page_size=size,
+            total_size=max(total - dropped, len(tasks)),
+        )
+
+    async def _read_all(
+        self, caller: Caller, rows: list[TaskRow], wanted: TaskFilter
+    ) -> list[LogState]:
+        room = asyncio.Semaphore(_READS_AT_ONCE)
+
+        async def read(row: TaskRow) -> LogState | None:
+            async with room:
+                return await self._read(caller, row, wanted)
+
+        states = await asyncio.gather(*(read(row) for row in rows))
+        return [state for state in states if state is not None]
+
+    async def _read(self, caller: Caller, row: TaskRow, wanted: TaskFilter) -> LogState | None:
+        """Return a task's log if the task is still what the list asks for."""
+        try:
+            state = await self._tasks.read(caller, row.task_id)
+        except TaskNotFoundError:
+            return None
+        if not _matches(state, wanted):
+            return None
+        if row.closed and _sort_key(state.task) != (row.at, row.task_id):
+            # A run that a reset has replaced keeps its row; the task is where the newest run is.
+            newest = await within(self._read_timeout, self._newest_run(row.task_id))
+            return state if newest == row.run_id else None
+        return state
+
+    async def _newest_run(self, task_id: str) -> str:
+        workflow = self._client.get_workflow_handle(task_id)
+        return (await workflow.describe(rpc_timeout=self._read_timeout)).run_id
+
+
+class _Walk:
+    """Goes through the rows of a filter, newest first."""
+
+    def __init__(self, index: TaskIndex, size: int, after: _Position | None) -> None:
+        self._index = index
+        self._size = size
+        self._after = after
+        self._top = after.at if after else None
+        self._width = after.width if after else _FIRST_WIDTH
+        self._rows: list[TaskRow] = []
+        self._last = after
+        self._at_end = False
+
+    async def take(self, number: int) -> list[TaskRow]:
+        """Return the next rows; none at the end."""
+        while len(self._rows) < number and not self._at_end:
+            await self._read_window()
+        taken, self._rows = self._rows[:number], self._rows[number:]
+        if taken:
+            self._last = _Position(taken[-1].at, taken[-1].task_id, self._width)
+        return taken
+
+    async def token(self, filter_digest: str) -> str:
+        """Return the token of what follows the rows taken; empty when nothing does."""
+        while not self._rows and not self._at_end:
+            await self._read_window()
+        return self._last.token(filter_digest) if self._rows and self._last else ""
+
+    async def _read_window(self) -> None:
+        oldest = self._index.filter.after
+        rest = await self._index.count(oldest, self._top)
+        if rest <= _WINDOW_ROWS:
+            bottom = oldest
+            self._at_end = True
+        else:
+            bottom = await self._bottom()
+        rows = await self._index.rows(bottom, self._top) if rest else []
+        if self._after is not None:
+            done = (self._after.at, self._after.task_id)
+            rows = [row for row in rows if (row.at, row.task_id) < done]
+        self._rows += sorted(rows, key=lambda row: (row.at, row.task_id), reverse=True)
+        if not self._at_end:
+            self._top = bottom - 1
+
+    async def _bottom(self) -> int:
+        """Return from when on the window has more than a page, and no more than one call reads.
+
+        There are more rows below the top than fit. Guesses by the density seen so far, between the
+        widest window known to be too empty and the narrowest known to be too full. Where a burst
+        of one moment lies behind a gap, a window that is not quite right has to do.
+        """
+        top = self._index.now() if self._top is None else self._top
+        width = min(self._width, _WIDEST)
+        empty, full = (0, 0), (_WIDEST, _WIDEST)
+        for search in range(_SEARCHES):
+            found = await self._index.count(top - width + 1, self._top)
+            if self._size < found <= _WINDOW_ROWS:
+                break
+            if found > _WINDOW_ROWS:
+                full = (width, found)
+            else:
+                empty = (width, found)
+            close = _close_enough(empty, full, patient=search < _PATIENT_SEARCHES)
+            if close:
+                width = close
+                break
+            guess = int(width * 2 * self._size / found) if found else width * 64
+            width = guess if empty[0] < guess < full[0] else _between(empty[0], full[0])
+        self._width = width
+        return top - width + 1
+
+
+def _close_enough(empty: tuple[int, int], full: tuple[int, int], *, patient: bool) -> int:
+    """Return the width to be content with, given (width, rows) on both sides; 0 for none yet."""
+    if full[0] - empty[0] <= 1:
+        return full[0]
+    if patient:
+        return 0
+    if empty[1]:
+        return empty[0]
+    return full[0] if full[1] <= _LARGEST_WINDOW * _WINDOW_ROWS else 0
+
+
+def _between(empty: int, full: int) -> int:
+    """Return the middle of two widths: in magnitude where they are far apart."""
+    if full > 4 * max(empty, 1):
+        return max(empty + 1, int((max(empty, 1) * full) ** 0.5))
+    return max((empty + full) // 2, empty + 1)
+
+
+def _parse(caller: Caller, params: ListTasksRequest) -> tuple[TaskFilter, int, _Position | None]:
+    validate_history_length(params)
+    if params.HasField("page_size"):
+        validate_page_size(params.page_size)
+    if params.status and params.status not in TaskState.values():
+        raise InvalidParamsError(f"status {params.status} is no task state.")
+    after = 0
+    if params.HasField("status_timestamp_after"):
+        after = -(-params.status_timestamp_after.ToNanoseconds() // 1_000_000)
+    wanted = TaskFilter(
+        agent=caller.agent,
+        owner=caller.owner,
+        tenant=caller.tenant,
+        context_id=params.context_id,
+        state=params.status,
+        after=after,
+    )
+    position = _position(params.page_token, _digest(caller, wanted)) if params.page_token else None
+    return wanted, params.page_size or DEFAULT_LIST_TASKS_PAGE_SIZE, position
+
+
+def _position(token: str, filter_digest: str) -> _Position:
+    """Read a page token.
+
+    Raises:
+        InvalidParamsError: It is none, or one of another list.
+    """
+    try:
+        fields: Any = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+    except (binascii.Error, ValueError, RecursionError):
+        fields = None
+    if isinstance(fields, dict):
+        known = cast("dict[str, Any]", fields)
+        match known:
+            case {"ts": int(at), "id": str(task_id), "w": int(width), "f": str(digest)} if (
+                digest == filter_digest and 0 <= at < _WIDEST and 0 < width <= _WIDEST
+            ):
+                return _Position(at, task_id, width)
+            case _:
+                pass
+    raise InvalidParamsError(
+        "pageToken is not one of this list. Take it from the previous page and repeat that page's "
+        "filter, as the same user."
+    )
+
+
+def _digest(caller: Caller, wanted: TaskFilter) -> str:
+    scope = [caller.agent, caller.owner, caller.tenant]
+    name = json.dumps([*scope, wanted.context_id, wanted.state, wanted.after])
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _matches(state: LogState, wanted: TaskFilter) -> bool:
+    task = state.task
+    return (
+        wanted.state in (TaskState.TASK_STATE_UNSPECIFIED, task.status.state)
+        and wanted.context_id in ("", task.context_id)
+        and task.status.timestamp.ToMilliseconds() >= wanted.after
+    )
+
+
+def _as_asked(state: LogState, params: ListTasksRequest) -> Task:
+    task = state.copy_task()
+    if not params.include_artifacts:
+        task.ClearField("artifacts")
+    return apply_history_length(task, params)
+
+
+def _sort_key(task: Task) -> tuple[int, str]:
+    return task.status.timestamp.ToMilliseconds(), task.id

@@ -1,0 +1,180 @@
+"""The visibility index of tasks: count and find them by owner, context, state and time."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+from a2a.types.a2a_pb2 import TaskState
+from temporalio.api.enums.v1 import WorkflowExecutionStatus
+from temporalio.api.workflow.v1 import WorkflowExecutionInfo
+from temporalio.api.workflowservice.v1 import (
+    CountWorkflowExecutionsRequest,
+    ListWorkflowExecutionsRequest,
+)
+from temporalio.client import Client
+
+from a2a_temporal._log import wire
+from a2a_temporal._log.entries import now_text, parse_time
+from a2a_temporal._log.fold import TERMINAL_STATES, state_name
+from a2a_temporal._server.engine_errors import within
+from a2a_temporal._server.visibility import keyword, quote
+
+_PAGE = 1000
+_LATEST = 7_258_118_400_000  # the year 2200: what lies behind overflows Temporal's nanoseconds
+
+_STATE = wire.STATE_ATTRIBUTE
+_TERMINAL = {state_name(state) for state in TERMINAL_STATES}
+# How the engine can end a task that has not ended by itself, and as what that counts.
+_CLOSED_AS = {
+    "Completed": TaskState.TASK_STATE_COMPLETED,
+    "Failed": TaskState.TASK_STATE_FAILED,
+    "Terminated": TaskState.TASK_STATE_FAILED,
+    "TimedOut": TaskState.TASK_STATE_FAILED,
+    "Canceled": TaskState.TASK_STATE_CANCELED,
+}
+_OPEN_STATUSES = (
+    WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING,
+    WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_PAUSED,
+)
+
+
+@dataclass(frozen=True)
+class TaskFilter:
+    """Which tasks are asked for. Times are milliseconds since 1970."""
+
+    agent: str
+    owner: str
+    tenant: str
+    context_id: str = ""
+    state: TaskState = TaskState.TASK_STATE_UNSPECIFIED
+    after: int = 0
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """A task as visibility knows it: possibly late."""
+
+    task_id: str
+    run_id: str
+    at: int
+    closed: bool
+
+
+class TaskIndex:
+    """Counts and finds the tasks of a filter by the time of their status.
+
+    A task whose workflow was terminated, timed out or failed without a terminal entry still has the
+    search attributes of before; it counts by its execution status and close time.
+
+    Attributes:
+        filter: What is asked for.
+        calls: The number of visibility calls made so far.
+    """
+
+    def __init__(self, client: Client, wanted: TaskFilter, *, timeout: timedelta) -> None:
+        self.filter = wanted
+        self.calls = 0
+        self._client = client
+        self._timeout = timeout
+        self._counts: dict[str, int] = {}
+
+    @staticmethod
+    def now() -> int:
+        """The present time."""
+        return int(datetime.now(timezone.utc).timestamp() * 1000)
+
+    async def count(self, bottom: int, top: int | None) -> int:
+        """Count tasks whose status is of ``bottom`` to ``top``, both included."""
+        query = self._query(bottom, top)
+        if query not in self._counts:
+            self.calls += 1
+            request = CountWorkflowExecutionsRequest(namespace=self._client.namespace, query=query)
+            answer = await within(
+                self._timeout,
+                self._client.workflow_service.count_workflow_executions(
+                    request, retry=True, timeout=self._timeout
+                ),
+            )
+            self._counts[query] = answer.count
+        return self._counts[query]
+
+    async def rows(self, bottom: int, top: int | None) -> list[TaskRow]:
+        """Return the tasks whose status is of ``bottom`` to ``top``, in no order."""
+        request = ListWorkflowExecutionsRequest(
+            namespace=self._client.namespace, query=self._query(bottom, top), page_size=_PAGE
+        )
+        rows: list[TaskRow] = []
+        while True:
+            self.calls += 1
+            page = await within(
+                self._timeout,
+                self._client.workflow_service.list_workflow_executions(
+                    request, retry=True, timeout=self._timeout
+                ),
+            )
+            rows += [_row(info) for info in page.executions]
+            if not page.next_page_token:
+                return rows
+            request.next_page_token = page.next_page_token
+
+    def _query(self, bottom: int, top: int | None) -> str:
+        wanted = self.filter
+        scope = {
+            wire.AGENT_ATTRIBUTE: wanted.agent,
+            wire.OWNER_ATTRIBUTE: wanted.owner,
+            wire.TENANT_ATTRIBUTE: wanted.tenant,
+        }
+        if wanted.context_id:
+            scope[wire.CONTEXT_ATTRIBUTE] = wanted.context_id
+        conditions = [f"{name} = {quote(keyword(value))}" for name, value in scope.items()]
+        conditions.append("ExecutionStatus != 'ContinuedAsNew'")
+        either = [_indexed(wanted.state) + _between(wire.UPDATED_ATTRIBUTE, bottom, top)]
+        ends = [
+            name
+            for name, state in _CLOSED_AS.items()
+            if wanted.state in (TaskState.TASK_STATE_UNSPECIFIED, state)
+        ]
+        if ends:
+            ended = f"ExecutionStatus IN {_list(ends)} AND {_STATE} NOT IN {_list(_TERMINAL)}"
+            either.append(ended + _between("CloseTime", bottom, top))
+        alternatives = " OR ".join(f"({each})" for each in either)
+        return f"{' AND '.join(conditions)} AND ({alternatives})"
+
+
+def _indexed(state: TaskState) -> str:
+    """Return the condition of tasks whose state attribute is what they are."""
+    current = f"({_STATE} IN {_list(_TERMINAL)} OR ExecutionStatus NOT IN {_list(_CLOSED_AS)})"
+    if state == TaskState.TASK_STATE_UNSPECIFIED:
+        return current
+    return f"{current} AND {_STATE} = {quote(state_name(state))}"
+
+
+def _between(name: str, bottom: int, top: int | None) -> str:
+    text = ""
+    if bottom > 0:
+        text += f" AND {name} >= {_time(bottom)}"
+    if top is not None:
+        text += f" AND {name} < {_time(top + 1)}"
+    return text
+
+
+def _time(milliseconds: int) -> str:
+    at = datetime.fromtimestamp(0, timezone.utc) + timedelta(
+        milliseconds=max(0, min(milliseconds, _LATEST))
+    )
+    return quote(now_text(at))
+
+
+def _list(values: Iterable[str]) -> str:
+    return f"({', '.join(quote(value) for value in sorted(values))})"
+
+
+def _row(info: WorkflowExecutionInfo) -> TaskRow:
+    fields = info.search_attributes.indexed_fields
+    state = str(json.loads(fields[wire.STATE_ATTRIBUTE].data))
+    closed = info.status not in _OPEN_STATUSES
+    at = parse_time(json.loads(fields[wire.UPDATED_ATTRIBUTE].data)).ToMilliseconds()
+    if closed and state not in _TERMINAL:
+        at = info.close_time.ToMilliseconds()
+    return TaskRow(info.execution.workflow_id, info.execution.run_id, at, closed)
