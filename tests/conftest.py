@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from tests.support.cluster import Cluster, Options, running_cluster
-from tests.support.processes import STARTED
+from tests.support.processes import STARTED, forget_the_past
 from tests.support.temporal_server import TemporalServer, running_server
 
 NewCluster = Callable[..., AbstractAsyncContextManager[Cluster]]
@@ -35,11 +35,19 @@ def new_cluster(temporal: TemporalServer, tmp_path: Path) -> NewCluster:
     """Start a cluster that the test may break: `async with new_cluster(apis=1) as cluster`."""
 
     def start(
-        *, apis: int = 1, workers: int = 1, options: Options | None = None
+        *,
+        apis: int = 1,
+        workers: int = 1,
+        options: Options = Options(),  # noqa: B008 - it is frozen
     ) -> AbstractAsyncContextManager[Cluster]:
         return running_cluster(temporal, tmp_path, apis=apis, workers=workers, options=options)
 
     return start
+
+
+def pytest_runtest_setup() -> None:
+    """Begin a new report: what was printed before this test is none of its business."""
+    forget_the_past()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -48,5 +56,5 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     report = yield
     if report.failed:
         for process in STARTED:
-            report.sections.append((f"log of {process.name}", process.tail()))
+            report.sections.append((f"log of {process.name}", process.news()))
     return report

@@ -10,6 +10,8 @@ import asyncio
 import logging
 import os
 import signal
+import sys
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -34,13 +36,23 @@ WORKER_READY = "bench worker is ready"
 
 def main() -> None:
     """Read the command line and run one process until it is told to stop."""
-    options = _parser().parse_args()
+    options = parse()
     logging.basicConfig(
         level=os.environ.get("LOG_LEVEL", "INFO"),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
     logging.getLogger("httpx").setLevel(logging.WARNING)
     asyncio.run(run_api(options) if options.process == "api" else run_worker(options))
+    # The interpreter must not be taken apart while threads of Temporal's core still call into it:
+    # that aborts the process now and then (temporalio/sdk-python#300).
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read a command line; that of this process by default."""
+    return _parser().parse_args(arguments)
 
 
 async def run_api(options: argparse.Namespace) -> None:
@@ -80,7 +92,7 @@ async def run_worker(options: argparse.Namespace) -> None:
     worker = Worker(
         await connect(),
         task_queue=_task_queue(),
-        plugins=[A2APlugin(agent_executor=_agent(), options=_agent_options(options))],
+        plugins=[A2APlugin(agent_executor=_agent(), options=agent_options(options))],
         graceful_shutdown_timeout=timedelta(seconds=options.grace),
         max_cached_workflows=options.max_cached_workflows,
     )
@@ -98,7 +110,8 @@ def _agent() -> BenchAgent:
     )
 
 
-def _agent_options(options: argparse.Namespace) -> AgentOptions:
+def agent_options(options: argparse.Namespace) -> AgentOptions:
+    """Return how a worker with this command line runs turns."""
     defaults = AgentOptions()
 
     def seconds(value: float | None, default: timedelta) -> timedelta:

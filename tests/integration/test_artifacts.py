@@ -2,7 +2,7 @@
 
 from tests.bench_agent.commands import chunk_text
 from tests.conftest import NewCluster
-from tests.support.calls import BINDINGS, Caller, over_every_binding
+from tests.support.calls import BINDINGS, Caller, all_of, over_every_binding
 from tests.support.cluster import Cluster
 from tests.support.frames import rebuilt_artifacts
 from tests.support.results import Json, artifact_text, state, text_of
@@ -72,18 +72,25 @@ async def test_interleaved_artifacts_keep_apart(cluster: Cluster) -> None:
 async def test_a_crash_in_the_middle_leaves_every_chunk_once(new_cluster: NewCluster) -> None:
     async with new_cluster() as cluster:
         (worker,) = cluster.workers
-        for binding in BINDINGS:
-            caller = cluster.caller.over(binding)
-            async with caller.stream("chunks 10 64 0.2") as frames:
+        streaming: list[str] = []
+
+        async def scenario(caller: Caller) -> None:
+            async with caller.stream("chunks 10 64 0.3") as frames:
                 for _ in range(3):
                     await frames.until(lambda frame: "artifactUpdate" in frame)
-                worker.kill()
-                await cluster.restart(worker)
+                streaming.append(caller.binding)
                 received = await frames.to_the_end(within=40)
             task = await caller.get(received[0]["task"]["id"])
             wanted = "".join(chunk_text(n, 64) for n in range(10))
             assert artifact_text(task, "chunks") == wanted
             assert list(rebuilt_artifacts(received).values()) == [wanted]
+
+        async def crash() -> None:
+            await eventually(lambda: len(streaming) == len(BINDINGS), within=15)
+            worker.kill()
+            await cluster.restart(worker)
+
+        await all_of(over_every_binding(cluster.caller, scenario), crash())
 
 
 async def test_a_large_artifact_in_chunks_arrives_whole(cluster: Cluster) -> None:

@@ -12,14 +12,14 @@ async def test_a_message_of_another_context_leaves_no_trace(cluster: Cluster) ->
         parked = await caller.send_task("ask colour?", context_id=f"c1-{uuid.uuid4()}")
         task_id = parked["id"]
         before = await caller.get(task_id)
-        events = await cluster.history_length(task_id)
+        before_it = await cluster.requests(task_id)
 
         wrong = {"task_id": task_id, "context_id": "c2"}
         await refused(caller.send("green", **wrong), code=-32602, status=400)
         await refused_to_open(caller.stream("green", **wrong), code=-32602, status=400)
 
         assert await caller.get(task_id) == before
-        assert await cluster.history_length(task_id) == events
+        assert await cluster.requests(task_id) == before_it
         answered = await caller.send_task("blue", task_id=task_id, context_id=parked["contextId"])
         assert state(answered) == "COMPLETED"
         assert artifact_text(answered, "answer") == "blue"

@@ -8,14 +8,14 @@ from tests.support.waiting import eventually
 
 
 async def _refuses_messages(cluster: Cluster, caller: Caller, task: Json) -> None:
-    events = await cluster.history_length(task["id"])
+    before_it = await cluster.requests(task["id"])
     for options in ({}, {"context_id": task["contextId"]}):
         follow_up = caller.send("echo more", task_id=task["id"], **options)
         await refused(follow_up, code=-32004, status=400)
         stream = caller.stream("echo more", task_id=task["id"], **options)
         await refused_to_open(stream, code=-32004, status=400)
     assert await caller.get(task["id"]) == task
-    assert await cluster.history_length(task["id"]) == events
+    assert await cluster.requests(task["id"]) == before_it
     assert await eventually(lambda: cluster.runs(task["id"]), within=5) == 1
 
 

@@ -37,11 +37,11 @@ async def test_an_unlisted_media_type_makes_no_task(cluster: Cluster) -> None:
 async def test_an_unlisted_media_type_does_not_reach_a_waiting_task(cluster: Cluster) -> None:
     async def scenario(caller: Caller) -> None:
         parked = await caller.send_task("ask colour?")
-        events = await cluster.history_length(parked["id"])
+        before_it = await cluster.requests(parked["id"])
         part = {"raw": PNG, "mediaType": "image/png"}
         answer = caller.send(parts=[part], task_id=parked["id"])
         await refused(answer, code=-32005, status=400)
-        assert await cluster.history_length(parked["id"]) == events
+        assert await cluster.requests(parked["id"]) == before_it
         await caller.cancel(parked["id"])
 
     await over_every_binding(cluster.caller, scenario)

@@ -79,13 +79,13 @@ async def test_a_foreign_workflow_is_not_a_task(cluster: Cluster) -> None:
         foreign = await cluster.client.start_workflow(
             "Foreign", id=str(uuid.uuid4()), task_queue=f"nobody-{uuid.uuid4()}"
         )
-        events = await cluster.history_length(foreign.id)
+        before_it = await cluster.requests(foreign.id)
 
         await refused(caller.get(foreign.id), code=-32001, status=404)
         await refused(caller.cancel(foreign.id), code=-32001, status=404)
         await refused(caller.send("echo hi", task_id=foreign.id), code=-32001, status=404)
 
-        assert await cluster.history_length(foreign.id) == events
+        assert await cluster.requests(foreign.id) == before_it
         await foreign.terminate()
 
     await over_every_binding(cluster.caller, scenario)

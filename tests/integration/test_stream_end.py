@@ -1,7 +1,7 @@
 """A complete stream ends with exactly one terminal frame, and what is cut off has none."""
 
 from tests.conftest import NewCluster
-from tests.support.calls import BINDINGS, Caller, over_every_binding
+from tests.support.calls import Caller, all_of, over_every_binding
 from tests.support.cluster import Cluster, Options
 from tests.support.frames import Frame, Frames, state_in, terminal_frames
 from tests.support.results import Json, state
@@ -58,21 +58,26 @@ async def test_a_lost_worker_that_may_not_be_replaced_ends_the_stream_failed(
     at_most_once = Options(
         worker=("--maximum-attempts=1", "--heartbeat-timeout=3", "--heartbeat-interval=0.5")
     )
-    async with new_cluster(workers=2, options=at_most_once) as cluster:
-        for binding in BINDINGS:
-            caller = cluster.caller.over(binding)
+    async with new_cluster(options=at_most_once) as cluster:
+        (worker,) = cluster.workers
+
+        async def scenario(caller: Caller) -> None:
             async with caller.stream("sleep 60") as frames:
                 task_id = (await frames.next())["task"]["id"]
-                await eventually(
-                    lambda task_id=task_id: cluster.ledger.count(task_id, "tick"), within=15
-                )
-                worker = cluster.worker_of(task_id)
-                worker.kill()
-
-                task = await _ends_as_the_task_does(caller, frames, within=20)
-
+                await eventually(lambda: cluster.ledger.count(task_id, "tick"), within=15)
+                await eventually(lambda: not worker.running, within=15)
+                task = await _ends_as_the_task_does(caller, frames, within=30)
             assert state(task) == "FAILED"
-            await cluster.restart(worker)
+
+        async def lose_the_worker() -> None:
+            def both_work() -> bool:
+                return len({line.task for line in cluster.ledger.lines(None, "tick")}) == 2
+
+            await eventually(both_work, within=15)
+            worker.kill()
+            await cluster.add_worker()
+
+        await all_of(over_every_binding(cluster.caller, scenario), lose_the_worker())
 
 
 async def test_a_turn_that_takes_too_long_ends_failed(new_cluster: NewCluster) -> None:

@@ -38,14 +38,14 @@ async def test_the_task_of_another_user_is_not_found(cluster: Cluster) -> None:
     async def scenario(caller: Caller) -> None:
         alice, bob = caller.as_user("alice"), caller.as_user("bob")
         task = await alice.send_task("ask colour?")
-        events = await cluster.history_length(task["id"])
+        before_it = await cluster.requests(task["id"])
 
         unlike = await _not_found(bob, task["id"])
         assert unlike == await _not_found(bob, str(uuid.uuid4()))
         await _not_found(caller.as_user(None), task["id"])
         await _not_found(alice.as_user("alice", tenant="elsewhere"), task["id"])
 
-        assert await cluster.history_length(task["id"]) == events
+        assert await cluster.requests(task["id"]) == before_it
         assert state(await alice.send_task("blue", task_id=task["id"])) == "COMPLETED"
 
     await over_every_binding(cluster.caller, scenario)

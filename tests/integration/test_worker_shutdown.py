@@ -1,38 +1,39 @@
 """A worker that is told to stop hands its turns over: that is no cancel."""
 
 from tests.conftest import NewCluster
-from tests.support.calls import BINDINGS, all_of
+from tests.support.calls import Caller, all_of, over_every_binding
 from tests.support.cluster import Options
 from tests.support.frames import rebuilt_artifacts, state_in
 from tests.support.results import artifact_text, state
 from tests.support.waiting import eventually
 
-STEPS = "".join(f"{step}\n" for step in range(1, 13))
+STEPS = "".join(f"{step}\n" for step in range(1, 21))
 
 
 async def test_a_turn_goes_on_at_the_other_worker(new_cluster: NewCluster) -> None:
-    async with new_cluster(workers=2) as cluster:
-        for binding in BINDINGS:
-            caller = cluster.caller.over(binding)
-            async with caller.stream("count 12 0.3") as frames:
+    async with new_cluster() as cluster:
+        (worker,) = cluster.workers
+
+        async def scenario(caller: Caller) -> None:
+            async with caller.stream("count 20 0.3") as frames:
                 task_id = (await frames.next())["task"]["id"]
-                await eventually(
-                    lambda task_id=task_id: cluster.ledger.count(task_id, "step") >= 4, within=15
-                )
-                worker = cluster.worker_of(task_id)
-
-                worker.terminate()
-
-                assert await worker.exited(within=10) == 0
-                received = await frames.to_the_end(within=30)
+                received = await frames.to_the_end(within=40)
             states = [state_in(frame) for frame in received if state_in(frame)]
             assert "CANCELED" not in states
             assert states[-1] == "COMPLETED"
             task = await caller.get(task_id)
             assert artifact_text(task, "count") == STEPS
             assert list(rebuilt_artifacts(received).values()) == [STEPS]
+            assert {line.attempt for line in cluster.ledger.lines(task_id, "step")} == {1, 2}
             assert cluster.ledger.count(task_id, "cancel") == 0
-            await cluster.restart(worker)
+
+        async def stop_the_worker() -> None:
+            await eventually(lambda: len(cluster.ledger.lines(None, "step")) >= 4, within=15)
+            await cluster.add_worker()
+            worker.terminate()
+            assert await worker.exited(within=10) == 0
+
+        await all_of(over_every_binding(cluster.caller, scenario), stop_the_worker())
 
 
 async def test_a_rolling_restart_of_workers_completes_every_task(

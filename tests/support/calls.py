@@ -196,11 +196,10 @@ async def over_every_binding(caller: Caller, scenario: Callable[[Caller], Awaita
 
 async def all_of(*awaitables: Awaitable[Any]) -> list[Any]:
     """Await things at the same time; when one fails, wait for the others and raise it."""
-    results = await asyncio.gather(*awaitables, return_exceptions=True)
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return results
+    futures = [asyncio.ensure_future(awaitable) for awaitable in awaitables]
+    if futures:
+        await asyncio.wait(futures)
+    return [future.result() for future in futures]
 
 
 async def refused(awaitable: Awaitable[Any], *, code: int, status: int | None = None) -> CallError:

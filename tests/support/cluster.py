@@ -12,8 +12,13 @@ import httpx
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import Replayer
 
-from a2a_temporal._log.wire import CONTEXT_ATTRIBUTE
+from a2a_temporal import A2APlugin
+from a2a_temporal._log.wire import CONTEXT_ATTRIBUTE, EVENTS_SIGNAL
+from tests.bench_agent.__main__ import agent_options, parse
+from tests.bench_agent.agent import BenchAgent
+from tests.bench_agent.ledger import Ledger, OutOfBand
 from tests.support.calls import JSONRPC, Caller, http_client
 from tests.support.ledger import LedgerReader
 from tests.support.processes import Process, free_port
@@ -76,6 +81,21 @@ class Cluster:
         folder.mkdir(exist_ok=True)
         (folder / task_id).write_text(secret)
 
+    async def replay_everything(self, options: Sequence[str]) -> None:
+        """Replay the history of every task there has been; none may be nondeterministic.
+
+        Args:
+            options: Options of the workers that ran them; they decide when a run is over.
+        """
+        agent = BenchAgent(ledger=Ledger(path=None), out_of_band=OutOfBand(folder=None))
+        plugin = A2APlugin(agent_executor=agent, options=agent_options(parse(["worker", *options])))
+        replayer = Replayer(workflows=[], plugins=[plugin])
+        tasks = self.client.list_workflows(f"TaskQueue = '{self.task_queue}'")
+        results = await replayer.replay_workflows(
+            tasks.map_histories(), raise_on_replay_failure=False
+        )
+        assert not results.replay_failures, results.replay_failures
+
     def workflow(self, task_id: str) -> WorkflowHandle[object, object]:
         """The workflow of a task, as an operator sees it."""
         return self.client.get_workflow_handle(task_id)
@@ -84,9 +104,16 @@ class Cluster:
         """The status Temporal shows for a task."""
         return (await self.workflow(task_id).describe()).status
 
-    async def history_length(self, task_id: str) -> int:
-        """The number of events in the history of a task."""
-        return (await self.workflow(task_id).describe()).history_length
+    async def requests(self, task_id: str) -> list[str]:
+        """What clients have put into a task's history since its start: messages and cancels."""
+        found: list[str] = []
+        async for event in self.workflow(task_id).fetch_history_events():
+            if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+                found.append("cancel")
+            signal = event.workflow_execution_signaled_event_attributes.signal_name
+            if signal and signal != EVENTS_SIGNAL:
+                found.append(signal)
+        return found
 
     async def history(self, task_id: str) -> list[str]:
         """The names of the events in the history of a task, without their common prefix."""
@@ -200,9 +227,12 @@ async def running_cluster(
     *,
     apis: int = 2,
     workers: int = 2,
-    options: Options | None = None,
+    options: Options = Options(),
 ) -> AsyncGenerator[Cluster]:
-    """Run a cluster on a task queue of its own for as long as the block lasts."""
+    """Run a cluster on a task queue of its own for as long as the block lasts.
+
+    Afterwards every history it has made is replayed.
+    """
     async with http_client() as http:
         cluster = Cluster(
             temporal=temporal,
@@ -212,8 +242,9 @@ async def running_cluster(
             client=await temporal.client(),
         )
         try:
-            await cluster.start_all(apis, workers, options or Options())
+            await cluster.start_all(apis, workers, options)
             yield cluster
         finally:
             processes = [*(api.process for api in cluster.apis), *cluster.workers]
             await asyncio.gather(*(process.put_away() for process in processes))
+        await cluster.replay_everything(options.worker)

@@ -15,7 +15,14 @@ from tests.support.waiting import eventually
 ROOT = Path(__file__).parents[2]
 
 STARTED: list["Process"] = []
-"""Every process that has been started and not yet put away."""
+"""Every process that lives, or has lived since the report began."""
+
+
+def forget_the_past() -> None:
+    """Begin a new report: from here on, `news` is what is printed from here on."""
+    STARTED[:] = [process for process in STARTED if process.running]
+    for process in STARTED:
+        process.begin_news()
 
 
 class Process:
@@ -36,6 +43,7 @@ class Process:
         self._command = list(command)
         self._env = dict(env)
         self._child: subprocess.Popen[bytes] | None = None
+        self._old_news = 0
 
     @property
     def pid(self) -> int:
@@ -108,8 +116,6 @@ class Process:
             with contextlib.suppress(AssertionError):
                 await self.exited(within=8)
         self.kill()
-        if self in STARTED:
-            STARTED.remove(self)
 
     def output(self) -> str:
         """Everything the child has printed so far."""
@@ -118,6 +124,17 @@ class Process:
     def tail(self, lines: int = 60) -> str:
         """The end of what the child has printed."""
         return "\n".join(self.output().splitlines()[-lines:])
+
+    def begin_news(self) -> None:
+        """Let `news` begin here."""
+        self._old_news = self.log.stat().st_size if self.log.exists() else 0
+
+    def news(self, lines: int = 80) -> str:
+        """The end of what the child has printed since `begin_news`."""
+        if not self.log.exists():
+            return ""
+        printed = self.log.read_bytes()[self._old_news :].decode(errors="replace")
+        return "\n".join(printed.splitlines()[-lines:])
 
     def _signal(self, number: signal.Signals) -> None:
         if self._child is not None and self._child.poll() is None:
