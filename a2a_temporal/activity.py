@@ -1,5 +1,10 @@
-"""For agent code that runs in a worker: which turn is this, and a key for effects in it."""
+"""For code that runs in a worker's activities.
 
+An agent asks which turn it is in and gets keys for effects that must not happen twice; an activity
+of a workflow author publishes progress and artifacts of its task.
+"""
+
+from a2a_temporal._worker.publisher import Publisher
 from a2a_temporal._worker.turn import Turn, current_turn
 
-__all__ = ["Turn", "current_turn"]
+__all__ = ["Publisher", "Turn", "current_turn"]

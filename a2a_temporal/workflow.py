@@ -5,6 +5,7 @@ Everything here is safe in the default sandbox, with :class:`~a2a_temporal.A2APl
 
 from a2a_temporal._log.entries import TaskStart
 from a2a_temporal._log.requests import Record
+from a2a_temporal._worker.parts import data_of, text_of
 from a2a_temporal._worker.requests import (
     Approve,
     Approvers,
@@ -14,7 +15,7 @@ from a2a_temporal._worker.requests import (
     OnTimeout,
     Reject,
 )
-from a2a_temporal._worker.task_run import TaskRun, data_of, text_of
+from a2a_temporal._worker.task_run import TaskRun
 
 __all__ = [
     "Approve",

@@ -52,7 +52,8 @@ class MessageEntry:
 class EventsEntry:
     """A batch of an agent's events (signal ``a2a_events``).
 
-    ``done`` says that the agent's code has returned: nothing of this turn follows.
+    ``done`` says that the agent's code has returned: nothing of this turn follows. A ``source``
+    names the activity of a workflow author that published; it has attempts of its own and no turn.
     """
 
     turn: int
@@ -61,6 +62,7 @@ class EventsEntry:
     events: list[StreamEvent]
     at: Timestamp
     done: bool = False
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,7 @@ def parse_signal(name: str, value: Any) -> Entry | None:
                 events=[event_from_json(event) for event in fields["events"]],
                 at=_at(fields),
                 done=bool(fields.get("done", False)),
+                source=str(fields.get("source", "")),
             )
     except (ParseError, KeyError, TypeError, ValueError):
         return None

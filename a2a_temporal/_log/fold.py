@@ -67,6 +67,15 @@ class _Checkpoint:
 
 
 @dataclass
+class _Source:
+    """An activity of a workflow author that publishes: its attempt, and what that has built."""
+
+    attempt: int = 0
+    sequence: int = 0
+    artifact_ids: list[str] = field(default_factory=list[str])
+
+
+@dataclass
 class LogState:
     """Everything the entries so far say. Changed only by :func:`fold`.
 
@@ -88,6 +97,7 @@ class LogState:
     reply: Message | None = None
     checkpoint: _Checkpoint = field(default_factory=_Checkpoint)
     approvers: set[str] = field(default_factory=set[str])
+    sources: dict[str, _Source] = field(default_factory=dict[str, _Source])
 
     @property
     def terminal(self) -> bool:
@@ -146,6 +156,8 @@ def fold(state: LogState, entry: Entry) -> list[StreamEvent]:
             _accept(state, entry.message)
             return []
         case EventsEntry():
+            if entry.source:
+                return _fold_source_events(state, entry)
             return _fold_agent_events(state, entry)
         case EmissionEntry():
             made = [each for event in entry.events for each in _apply(state, event, entry.at)]
@@ -229,6 +241,27 @@ def _fold_agent_events(state: LogState, entry: EventsEntry) -> list[StreamEvent]
     for event in entry.events:
         made += _apply(state, event, entry.at, turn=entry.turn)
     state.turn_done = entry.done
+    return made
+
+
+def _fold_source_events(state: LogState, entry: EventsEntry) -> list[StreamEvent]:
+    source = state.sources.setdefault(entry.source, _Source())
+    if (entry.attempt, entry.sequence) <= (source.attempt, source.sequence):
+        return []
+    made: list[StreamEvent] = []
+    if entry.attempt > source.attempt:
+        if source.artifact_ids:
+            kept = [a for a in state.task.artifacts if a.artifact_id not in source.artifact_ids]
+            state.task.ClearField("artifacts")
+            state.task.artifacts.extend(kept)
+            made.append(state.copy_task())
+        source.artifact_ids.clear()
+        source.attempt = entry.attempt
+    source.sequence = entry.sequence
+    for event in entry.events:
+        if isinstance(event, TaskArtifactUpdateEvent) and not event.append:
+            source.artifact_ids.append(event.artifact.artifact_id)
+        made += _apply(state, event, entry.at)
     return made
 
 

@@ -19,27 +19,18 @@ from a2a.server.context import ServerCallContext
 from a2a.types.a2a_pb2 import Message, SendMessageConfiguration, SendMessageRequest, Task
 from a2a.utils.errors import A2AError
 from temporalio import activity
-from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
-from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal import errors
 from a2a_temporal._log import wire
 from a2a_temporal._log.protojson import from_json
 from a2a_temporal._log.reading import read_log
-from a2a_temporal._worker.event_queue import PublishingQueue, Send, completed
+from a2a_temporal._worker.event_queue import PublishingQueue, completed
 from a2a_temporal._worker.options import AgentOptions
+from a2a_temporal._worker.sending import LogClosedError, entry_limit, sender
 from a2a_temporal._worker.turn import Turn, TurnInput, enter_turn
 
 logger = logging.getLogger("a2a_temporal.agent")
-
-_LONGEST_SEND_PAUSE = 5.0
-# A payload may have 2 MB; the rest of an entry and the growth by escapes need room.
-_ENTRY_LIMIT_BYTES = 1_800_000
-
-
-class LogClosedError(Exception):
-    """The workflow takes no more entries: it was closed under the running turn."""
 
 
 @dataclass(frozen=True)
@@ -119,14 +110,13 @@ class _Attempt:
         self._turn = turn
         self._context = context
         client = activity.client()
-        stored_outside = client.data_converter.external_storage is not None
         self._queue = PublishingQueue(
-            _sender(client, turn.task_id, _run_id(activity.info())),
+            sender(client, turn.task_id, _run_id(activity.info())),
             turn=turn.turn,
             attempt=turn.attempt,
             sequence=sequence,
             batch_interval=options.batch_interval,
-            limit_bytes=None if stored_outside else _ENTRY_LIMIT_BYTES,
+            limit_bytes=entry_limit(client),
         )
 
     async def run(self) -> None:
@@ -260,29 +250,6 @@ def _context(turn_input: TurnInput, task: Task | None) -> RequestContext:
         context_id=turn_input.context_id,
         task=task,
     )
-
-
-def _sender(client: Client, task_id: str, run_id: str) -> Send:
-    """Return a function that signals an entry and does not give up while the run is open."""
-    workflow = client.get_workflow_handle(task_id, run_id=run_id)
-
-    async def send(entry: dict[str, Any]) -> None:
-        pause = 0.1
-        while True:
-            try:
-                await workflow.signal(wire.EVENTS_SIGNAL, entry)
-            except RPCError as error:
-                if error.status == RPCStatusCode.NOT_FOUND:
-                    raise LogClosedError(task_id) from error
-                if error.status == RPCStatusCode.INVALID_ARGUMENT:
-                    raise
-                logger.warning("Temporal took no entry of task %s yet: %s", task_id, error.status)
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, _LONGEST_SEND_PAUSE)
-            else:
-                return
-
-    return send
 
 
 @contextlib.asynccontextmanager

@@ -10,7 +10,6 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -28,12 +27,10 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
 from a2a_temporal._log.fold import INTERRUPTED_STATES, TERMINAL_STATES
 from a2a_temporal._log.protojson import StreamEvent, event_to_json, timestamp
+from a2a_temporal._worker.sending import Send
 from a2a_temporal.errors import PublicError
 
 logger = logging.getLogger("a2a_temporal.agent")
-
-Send = Callable[[dict[str, Any]], Awaitable[None]]
-"""Signals one events entry to the task's workflow."""
 
 _BATCH_BYTES = 64 * 1024
 _ENTRY_BYTES = 512 * 1024
@@ -51,6 +48,7 @@ class PublishingQueue(EventQueue):
         sequence: Number of the last batch already sent.
         batch_interval: Pause between two batches of artifact chunks.
         limit_bytes: Largest event that fits into one entry; ``None`` for no limit.
+        source: Names the activity that publishes, if it is no turn of an agent.
     """
 
     def __init__(
@@ -62,10 +60,12 @@ class PublishingQueue(EventQueue):
         sequence: int = 0,
         batch_interval: timedelta,
         limit_bytes: int | None,
+        source: str = "",
     ) -> None:
         self._send = send
         self._turn = turn
         self._attempt = attempt
+        self._source = source
         self._sequence = sequence
         self._interval = batch_interval.total_seconds()
         self._limit = limit_bytes
@@ -228,6 +228,7 @@ class PublishingQueue(EventQueue):
                     "events": batch,
                     "at": now_text(datetime.now(timezone.utc)),
                     **({"done": True} if done and not self._waiting else {}),
+                    **({"source": self._source} if self._source else {}),
                 }
             )
             self._last_sent = time.monotonic()

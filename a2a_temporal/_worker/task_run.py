@@ -11,8 +11,7 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
-    from a2a.types.a2a_pb2 import Artifact, Message, Part, Task, TaskArtifactUpdateEvent, TaskState
-    from google.protobuf.json_format import MessageToDict
+    from a2a.types.a2a_pb2 import Artifact, Message, Task, TaskArtifactUpdateEvent, TaskState
 
     from a2a_temporal import errors
     from a2a_temporal._log.entries import TaskStart, now_text
@@ -21,6 +20,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log.requests import OpenRequest, RequestKind
     from a2a_temporal._worker.agent_turns import AgentTurns
     from a2a_temporal._worker.desk import Case, Desk, deadline_text, details_of, until
+    from a2a_temporal._worker.parts import Content, data_of, parts_of, text_of
     from a2a_temporal._worker.requests import (
         Approve,
         Approvers,
@@ -33,9 +33,6 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
 
 T = TypeVar("T")
-
-Content = str | Part | Sequence[Part] | dict[str, Any]
-"""What an artifact is made of: a text, a JSON object, or A2A parts."""
 
 _runs: "weakref.WeakValueDictionary[str, TaskRun]" = weakref.WeakValueDictionary()
 
@@ -348,27 +345,3 @@ class TaskRun:
 def current_run() -> TaskRun | None:
     """Return the TaskRun of the workflow that is running; ``None`` when it made none."""
     return _runs.get(workflow.info().run_id)
-
-
-def parts_of(content: Content) -> list[Part]:
-    """Return what an author gives as A2A parts."""
-    if isinstance(content, str):
-        return [Part(text=content)]
-    if isinstance(content, Part):
-        return [content]
-    if isinstance(content, dict):
-        return [from_json({"data": content}, Part())]
-    return list(content)
-
-
-def text_of(message: Message) -> str:
-    """Return the text parts of a message, one below the other."""
-    return "\n".join(part.text for part in message.parts if part.text)
-
-
-def data_of(message: Message) -> Any:
-    """Return the first data part of a message as plain JSON; ``None`` without one."""
-    for part in message.parts:
-        if part.HasField("data"):
-            return MessageToDict(part.data)
-    return None

@@ -1,0 +1,91 @@
+"""Publish progress and artifact chunks of a task from any activity of its workflow."""
+
+from types import TracebackType
+
+from a2a.types.a2a_pb2 import Artifact, TaskArtifactUpdateEvent, TaskState, TaskStatus
+from a2a.types.a2a_pb2 import TaskStatusUpdateEvent as StatusEvent
+from temporalio import activity
+from typing_extensions import Self
+
+from a2a_temporal._log.fold import agent_message
+from a2a_temporal._worker.event_queue import PublishingQueue
+from a2a_temporal._worker.options import AgentOptions
+from a2a_temporal._worker.parts import Content, parts_of
+from a2a_temporal._worker.sending import entry_limit, sender
+
+
+class Publisher:
+    """Publishes to the task whose workflow started this activity. An async context manager::
+
+        @activity.defn
+        async def write_report(topic: str) -> None:
+            async with Publisher() as task:
+                await task.working("Reading sources")
+                async for chunk in write(topic):
+                    await task.add_artifact(chunk, artifact_id="report", append=True)
+
+    Chunks travel in batches; leaving the block waits until all are in the log. When the activity is
+    retried, what its lost attempt had published is dropped and built anew.
+    """
+
+    def __init__(self) -> None:
+        info = activity.info()
+        if info.workflow_id is None or info.workflow_run_id is None:
+            raise RuntimeError("Publisher() needs an activity that a workflow started.")
+        client = activity.client()
+        self._count = 0
+        self._prefix = f"{info.activity_id}-{info.attempt}"
+        self._queue = PublishingQueue(
+            sender(client, info.workflow_id, info.workflow_run_id),
+            turn=0,
+            attempt=info.attempt,
+            batch_interval=AgentOptions().batch_interval,
+            limit_bytes=entry_limit(client),
+            source=f"{info.workflow_run_id}/{info.activity_id}",
+        )
+
+    async def working(self, text: str) -> None:
+        """Report progress; it is in the log at once."""
+        self._count += 1
+        message = agent_message(text, message_id=f"{self._prefix}-{self._count}")
+        status = TaskStatus(state=TaskState.TASK_STATE_WORKING, message=message)
+        await self._queue.enqueue_event(StatusEvent(status=status))
+
+    async def add_artifact(
+        self,
+        content: Content,
+        *,
+        artifact_id: str,
+        name: str = "",
+        append: bool = False,
+        last_chunk: bool = False,
+    ) -> None:
+        """Publish an artifact or a further chunk of one.
+
+        Args:
+            content: A text, a JSON object, or A2A parts.
+            artifact_id: Which artifact.
+            name: Shown to people.
+            append: Add to the artifact instead of replacing it.
+            last_chunk: Nothing will be appended after this.
+        """
+        artifact = Artifact(artifact_id=artifact_id, name=name, parts=parts_of(content))
+        await self._queue.enqueue_event(
+            TaskArtifactUpdateEvent(artifact=artifact, append=append, last_chunk=last_chunk)
+        )
+
+    async def __aenter__(self) -> Self:
+        """Begin to publish."""
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Wait until everything published is in the log."""
+        if exc_value is None:
+            await self._queue.close(done=False)
+        else:
+            self._queue.abandon()

@@ -1,0 +1,52 @@
+"""Send entries from an activity to the log of its task, until Temporal has them."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from a2a_temporal._log import wire
+
+logger = logging.getLogger("a2a_temporal.agent")
+
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+"""Signals one events entry to the task's workflow."""
+
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+# A payload may have 2 MB; the rest of an entry and the growth by escapes need room.
+_ENTRY_LIMIT_BYTES = 1_800_000
+
+
+class LogClosedError(Exception):
+    """The workflow takes no more entries: it was closed under the running activity."""
+
+
+def entry_limit(client: Client) -> int | None:
+    """Return the largest event an entry can hold, in bytes; None with external storage."""
+    return None if client.data_converter.external_storage is not None else _ENTRY_LIMIT_BYTES
+
+
+def sender(client: Client, task_id: str, run_id: str) -> Send:
+    """Return a function that signals an entry and does not give up while the run is open."""
+    workflow = client.get_workflow_handle(task_id, run_id=run_id)
+
+    async def send(entry: dict[str, Any]) -> None:
+        pause = _SHORTEST_PAUSE
+        while True:
+            try:
+                await workflow.signal(wire.EVENTS_SIGNAL, entry)
+            except RPCError as error:
+                if error.status == RPCStatusCode.NOT_FOUND:
+                    raise LogClosedError(task_id) from error
+                if error.status == RPCStatusCode.INVALID_ARGUMENT:
+                    raise
+                logger.warning("Temporal took no entry of task %s yet: %s", task_id, error.status)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+            else:
+                return
+
+    return send
