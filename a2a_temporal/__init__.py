@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from a2a_temporal._connect import connect
     from a2a_temporal._server.handler import TemporalRequestHandler
     from a2a_temporal._server.options import HandlerOptions
+    from a2a_temporal._server.plain import PlainWorkflow, Signal
     from a2a_temporal._worker.options import AgentOptions
     from a2a_temporal._worker.plugin import A2APlugin
     from a2a_temporal.errors import PublicError, RetryableError
@@ -28,8 +29,10 @@ __all__ = [
     "Agent",
     "AgentOptions",
     "HandlerOptions",
+    "PlainWorkflow",
     "PublicError",
     "RetryableError",
+    "Signal",
     "TemporalRequestHandler",
     "connect",
     "create_app",
@@ -40,8 +43,10 @@ _HOMES = {
     "Agent": "a2a_temporal._agent",
     "AgentOptions": "a2a_temporal._worker.options",
     "HandlerOptions": "a2a_temporal._server.options",
+    "PlainWorkflow": "a2a_temporal._server.plain",
     "PublicError": "a2a_temporal.errors",
     "RetryableError": "a2a_temporal.errors",
+    "Signal": "a2a_temporal._server.plain",
     "TemporalRequestHandler": "a2a_temporal._server.handler",
     "connect": "a2a_temporal._connect",
     "create_app": "a2a_temporal._app",

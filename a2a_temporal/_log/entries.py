@@ -21,8 +21,9 @@ class TaskStart:
     """The input of a task's workflow: who asked for what. JSON in the workflow's first event.
 
     ``message`` is an A2A Message. After continue-as-new ``snapshot`` is what the previous run knew
-    and ``carried`` what the workflow's author handed on. ``request`` describes the call that
-    brought the message: user, scopes, extensions, configuration, metadata; never credentials.
+    and ``carried`` what the workflow's author handed on. The start of a ``plain`` workflow, which
+    knows nothing of A2A, lies in its memo ``a2a_start`` instead. ``request`` describes the call
+    that brought the message: user, scopes, extensions, configuration, metadata; never credentials.
     """
 
     task_id: str
@@ -36,6 +37,7 @@ class TaskStart:
     snapshot: dict[str, Any] | None = None
     carried: Any = None
     search_attributes: bool = True
+    plain: bool = False
     version: int = wire.LOG_VERSION
 
 

@@ -8,6 +8,7 @@ message is always handled, so a COMPLETED that an agent reports while later mess
 reads as WORKING: the task completes with the last of them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,8 +83,8 @@ class LogState:
     ``turn``, ``attempt`` and ``sequence`` name the last batch of agent events that counted;
     ``turn_done`` says the agent's code has returned for that turn; ``status_turn`` is the turn that
     the present status answers; ``approvers`` are the people and groups ever asked to decide.
-    ``reply`` is the direct Message
-    of an agent that answered without making a task.
+    ``render_result`` turns the result of a plain workflow into parts. ``reply`` is the direct
+    Message of an agent that answered without making a task.
     """
 
     start: TaskStart
@@ -98,6 +99,7 @@ class LogState:
     checkpoint: _Checkpoint = field(default_factory=_Checkpoint)
     approvers: set[str] = field(default_factory=set[str])
     sources: dict[str, _Source] = field(default_factory=dict[str, _Source])
+    render_result: Callable[[Any], list[Part]] | None = None
 
     @property
     def terminal(self) -> bool:
@@ -141,10 +143,15 @@ def begin(start: TaskStart) -> LogState:
     task = Task(
         id=start.task_id,
         context_id=start.context_id,
-        status=TaskStatus(state=TaskState.TASK_STATE_SUBMITTED, timestamp=parse_time(start.at)),
+        status=TaskStatus(state=begins_as(start), timestamp=parse_time(start.at)),
         history=[message],
     )
     return LogState(start, task, {message.message_id: Accepted(1, digest(message))})
+
+
+def begins_as(start: TaskStart) -> TaskState:
+    """Return the first state of a task: a plain workflow cannot say when it begins to work."""
+    return TaskState.TASK_STATE_WORKING if start.plain else TaskState.TASK_STATE_SUBMITTED
 
 
 def fold(state: LogState, entry: Entry) -> list[StreamEvent]:
@@ -416,7 +423,8 @@ _CLOSED: dict[str, tuple[TaskState, str]] = {
 def _close(state: LogState, entry: CloseEntry) -> list[StreamEvent]:
     made: list[StreamEvent] = []
     if entry.kind == "completed" and entry.result is not None:
-        artifact = Artifact(artifact_id="result", name="result", parts=[_result_part(entry.result)])
+        render = state.render_result or _result_parts
+        artifact = Artifact(artifact_id="result", name="result", parts=render(entry.result))
         made.append(_set_artifact(state, TaskArtifactUpdateEvent(artifact=artifact)))
     closed_as, text = _CLOSED[entry.kind]
     status = TaskStatus(state=closed_as)
@@ -436,10 +444,10 @@ def state_name(state: TaskState) -> str:
     return TaskState.Name(state).removeprefix("TASK_STATE_").lower().replace("_", "-")
 
 
-def _result_part(result: Any) -> Part:
+def _result_parts(result: Any) -> list[Part]:
     if isinstance(result, str):
-        return Part(text=result)
-    return from_json({"data": result}, Part())
+        return [Part(text=result)]
+    return [from_json({"data": result}, Part())]
 
 
 def _file_status_message(task: Task) -> None:
@@ -460,6 +468,7 @@ __all__ = [
     "LogState",
     "agent_message",
     "begin",
+    "begins_as",
     "fold",
     "snapshot",
     "state_name",

@@ -39,7 +39,10 @@ _CLOSING: dict[str, CloseKind] = {
 
 async def start_of(event: HistoryEvent, converter: DataConverter) -> TaskStart | None:
     """Read a run's first event; ``None`` when the workflow is no A2A task."""
-    payloads = event.workflow_execution_started_event_attributes.input.payloads
+    started = event.workflow_execution_started_event_attributes
+    if wire.START_MEMO in started.memo.fields:
+        return parse_start(await _decode([started.memo.fields[wire.START_MEMO]], converter))
+    payloads = started.input.payloads
     return parse_start(await _decode(payloads[:1], converter))
 
 
@@ -48,6 +51,9 @@ async def entry_of(event: HistoryEvent, converter: DataConverter) -> Entry | Suc
     kind = event.WhichOneof("attributes")
     if kind == "workflow_execution_signaled_event_attributes":
         signaled = event.workflow_execution_signaled_event_attributes
+        if wire.MESSAGE_HEADER in signaled.header.fields:
+            value = await _decode([signaled.header.fields[wire.MESSAGE_HEADER]], converter)
+            return parse_signal(wire.MESSAGE_SIGNAL, value)
         if signaled.signal_name not in (wire.MESSAGE_SIGNAL, wire.EVENTS_SIGNAL):
             return None
         value = await _decode(signaled.input.payloads[:1], converter)

@@ -1,8 +1,10 @@
 """Read a whole log once: every page of a run's history, folded."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
+from typing import Any
 
+from a2a.types.a2a_pb2 import Part
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRequest
@@ -19,13 +21,20 @@ class NoTaskError(Exception):
     """The workflow is no A2A task."""
 
 
-async def read_log(client: Client, task_id: str, *, run_id: str = "") -> LogState:
+async def read_log(
+    client: Client,
+    task_id: str,
+    *,
+    run_id: str = "",
+    render_result: Callable[[Any], list[Part]] | None = None,
+) -> LogState:
     """Fold the present log of a task; needs no worker and works after the workflow has closed.
 
     Args:
         client: Connected client; payloads are decoded with its data converter.
         task_id: The task, which is the workflow id.
         run_id: One run; the newest by default, which carries what the earlier ones knew.
+        render_result: Turns the result of a plain workflow into parts.
 
     Raises:
         NoTaskError: The workflow exists but is no A2A task.
@@ -38,6 +47,7 @@ async def read_log(client: Client, task_id: str, *, run_id: str = "") -> LogStat
             if start is None:
                 raise NoTaskError(task_id)
             state = begin(start)
+            state.render_result = render_result
             continue
         entry = await entry_of(event, client.data_converter)
         if entry is not None and not isinstance(entry, Successor):

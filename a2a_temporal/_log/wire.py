@@ -15,6 +15,8 @@ REJECT_SIGNAL: Final = "reject"
 ANSWER_SIGNAL: Final = "answer"
 DECISION_SIGNAL: Final = "a2a_decision"
 ENTRY_MEMO: Final = "a2a"
+START_MEMO: Final = "a2a_start"
+MESSAGE_HEADER: Final = "a2a_message"
 TASK_QUERY: Final = "a2a_task"
 
 AGENT_ATTRIBUTE: Final = "A2aAgent"

@@ -7,11 +7,12 @@ anybody. When a follower polls is decided by ``followers.py``.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
-from a2a.types.a2a_pb2 import Task, TaskState, TaskStatusUpdateEvent
+from a2a.types.a2a_pb2 import Part, Task, TaskState, TaskStatusUpdateEvent
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
@@ -32,6 +33,10 @@ _SHORT_RPC_TIMEOUT = timedelta(seconds=5)
 _PAGE_EVENTS = 1000
 _KEPT_EVENTS = 10_000
 _KEPT_BYTES = 16 * 1024 * 1024
+
+
+RenderResult = Callable[[Any], list[Part]]
+"""Turns the result of a plain workflow into the parts of an artifact."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class Follower:
         heated_at: Event-loop time since when it may poll.
     """
 
-    def __init__(self, client: Client, task_id: str) -> None:
+    def __init__(self, client: Client, task_id: str, render_result: RenderResult | None) -> None:
         self.task_id = task_id
         self.state: LogState | None = None
         self.failure: BaseException | None = None
@@ -79,6 +84,7 @@ class Follower:
         self.quiet_since = asyncio.get_running_loop().time()
         self.readers: set[Reader] = set()
         self._client = client
+        self._render_result = render_result
         self._events: deque[LogEvent] = deque()
         self._events_bytes = 0
         self._dropped = 0
@@ -219,6 +225,7 @@ class Follower:
         if start is None:
             raise NoTaskError(self.task_id)
         self.state = begin(start)
+        self.state.render_result = self._render_result
         started = event.workflow_execution_started_event_attributes
         self._run_id = self._pinned_run_id or started.original_execution_run_id
         if self._rebuilding:

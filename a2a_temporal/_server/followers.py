@@ -22,7 +22,7 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.entries import parse_time
 from a2a_temporal._log.reading import NoTaskError
 from a2a_temporal._server.engine_errors import is_missing_workflow, is_passing
-from a2a_temporal._server.follower import Follower, Reader
+from a2a_temporal._server.follower import Follower, Reader, RenderResult
 from a2a_temporal._server.visibility import keyword, quote
 
 logger = logging.getLogger("a2a_temporal.server")
@@ -46,12 +46,21 @@ class Followers:
         client: Connected client.
         agent: Identity of the agent, for the wake-up query.
         long_polls: Budget of concurrent long polls.
+        render_result: Turns the result of a plain workflow into parts.
     """
 
-    def __init__(self, client: Client, *, agent: str, long_polls: int) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        agent: str,
+        long_polls: int,
+        render_result: RenderResult | None = None,
+    ) -> None:
         self._client = client
         self._agent = agent
         self._budget = long_polls
+        self._render_result = render_result
         self._followers: dict[str, Follower] = {}
         self._hot: dict[Follower, asyncio.Task[None]] = {}
         self._cold: dict[Follower, float] = {}
@@ -73,7 +82,9 @@ class Followers:
         """
         follower = self._followers.get(task_id)
         if follower is None or (follower.finished and follower.failure is not None):
-            follower = self._followers[task_id] = Follower(self._client, task_id)
+            follower = self._followers[task_id] = Follower(
+                self._client, task_id, self._render_result
+            )
         reader = Reader(follower)
         follower.readers.add(reader)
         try:

@@ -54,6 +54,7 @@ from a2a_temporal._server.engine_errors import UNAVAILABLE
 from a2a_temporal._server.follower import LogEvent, Reader
 from a2a_temporal._server.listing import Listing
 from a2a_temporal._server.options import HandlerOptions
+from a2a_temporal._server.plain import PlainWorkflow
 from a2a_temporal._server.tasks import Tasks, ended
 
 _STREAMING = "This agent does not stream: its card says capabilities.streaming = false."
@@ -86,8 +87,9 @@ class TemporalRequestHandler(sdk.RequestHandler):
         client: Connected (or lazy) Temporal client.
         agent_card: The public card; its capabilities decide which operations are offered.
         task_queue: The task queue the agent's workers listen on.
-        workflow: The workflow that is the agent: a class with a ``TaskRun``, or its name. By
-            default the built-in one, which runs the worker's ``AgentExecutor``.
+        workflow: The workflow that is the agent: a class with a ``TaskRun``, its name, or a
+            :class:`~a2a_temporal.PlainWorkflow` that knows nothing of A2A. By default the built-in
+            one, which runs the worker's ``AgentExecutor``.
         options: See :class:`~a2a_temporal.HandlerOptions`.
 
     Raises:
@@ -100,7 +102,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         *,
         agent_card: AgentCard,
         task_queue: str,
-        workflow: type[Any] | str = wire.AGENT_WORKFLOW,
+        workflow: type[Any] | str | PlainWorkflow = wire.AGENT_WORKFLOW,
         options: HandlerOptions | None = None,
     ) -> None:
         self.client = client
@@ -351,7 +353,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
 
     async def _first_word(self, sent: _Sent) -> None:
         """Give an agent that answers with a direct Message a moment to do so."""
-        if sent.turn == 1:
+        if sent.turn == 1 and not sent.reader.state.start.plain:
             await self._wait(
                 sent.reader,
                 lambda state: state.turn > 0 or state.status_turn > 0,
@@ -374,8 +376,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
                 return
 
 
-def _workflow_name(workflow: type[Any] | str) -> str:
-    if isinstance(workflow, str):
+def _workflow_name(workflow: type[Any] | str | PlainWorkflow) -> str | PlainWorkflow:
+    if isinstance(workflow, (str, PlainWorkflow)):
         return workflow
     definition = getattr(workflow, "__temporal_workflow_definition", None)
     name = getattr(definition, "name", None)

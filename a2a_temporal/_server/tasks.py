@@ -6,13 +6,16 @@ workflows that are no task of this agent are one and the same TaskNotFoundError.
 
 import asyncio
 import contextlib
+import uuid
 from collections.abc import AsyncGenerator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from typing import Any
 
 from a2a.types.a2a_pb2 import Message
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
+from temporalio.api.common.v1 import Payloads, WorkflowExecution
+from temporalio.api.workflowservice.v1 import SignalWorkflowExecutionRequest
 from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
@@ -20,7 +23,7 @@ from temporalio.service import RPCError
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart, now_text, parse_time
-from a2a_temporal._log.fold import LogState
+from a2a_temporal._log.fold import LogState, begins_as, state_name
 from a2a_temporal._log.protojson import digest, from_json, to_json
 from a2a_temporal._log.reading import NoTaskError, read_log
 from a2a_temporal._server.call import Caller
@@ -29,6 +32,7 @@ from a2a_temporal._server.engine_errors import engine_errors, is_closed_workflow
 from a2a_temporal._server.follower import Reader
 from a2a_temporal._server.followers import Followers
 from a2a_temporal._server.options import HandlerOptions
+from a2a_temporal._server.plain import PlainWorkflow, Signal
 from a2a_temporal._server.search_attributes import register_search_attributes
 from a2a_temporal._server.visibility import start_attributes
 
@@ -52,14 +56,22 @@ class Tasks:
         *,
         agent: str,
         task_queue: str,
-        workflow: str,
+        workflow: str | PlainWorkflow,
         options: HandlerOptions,
     ) -> None:
         self._client = client
         self._task_queue = task_queue
-        self._workflow = workflow
+        plain = workflow if isinstance(workflow, PlainWorkflow) else None
+        self._plain = plain
+        self._workflow = plain.type if plain else str(workflow)
+        self._render_result = plain.result if plain else None
         self._options = options
-        self._followers = Followers(client, agent=agent, long_polls=options.long_polls)
+        self._followers = Followers(
+            client,
+            agent=agent,
+            long_polls=options.long_polls,
+            render_result=self._render_result,
+        )
         self._indexed: bool | None = None
         self._registering = asyncio.Lock()
 
@@ -94,18 +106,23 @@ class Tasks:
         await self.start()
         check_size(start.message, self._options.maximum_message_bytes)
         at = parse_time(start.at).ToDatetime(tzinfo=timezone.utc)
+        start = replace(start, search_attributes=self.indexed, plain=self._plain is not None)
+        message = from_json(start.message, Message())
+        written = asdict(start)
+        state = state_name(begins_as(start))
         async with engine_errors():
             try:
                 await within(
                     self._options.read_timeout,
                     self._client.start_workflow(
                         self._workflow,
-                        asdict(start) | {"search_attributes": self.indexed},
+                        args=self._plain.input(message) if self._plain else [written],
+                        memo={wire.START_MEMO: written} if self._plain else None,
                         id=start.task_id,
                         task_queue=self._task_queue,
                         id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
                         search_attributes=(
-                            start_attributes(start, "submitted", at) if self.indexed else None
+                            start_attributes(start, state, at) if self.indexed else None
                         ),
                         static_summary=_summary(start.message),
                         rpc_timeout=self._options.read_timeout,
@@ -137,13 +154,16 @@ class Tasks:
             "at": now_text(datetime.now(timezone.utc)),
         }
         check_size(entry, self._options.maximum_message_bytes)
-        workflow = self._client.get_workflow_handle(state.task.id)
+        signal = Signal(wire.MESSAGE_SIGNAL, [entry])
+        headers: dict[str, Any] = {}
+        if self._plain is not None:
+            signal = _answer(self._plain, message)
+            headers = {wire.MESSAGE_HEADER: entry}
         async with engine_errors():
             try:
-                signaled = workflow.signal(
-                    wire.MESSAGE_SIGNAL, entry, rpc_timeout=self._options.read_timeout
+                await within(
+                    self._options.read_timeout, self._signal(state.task.id, signal, headers)
                 )
-                await within(self._options.read_timeout, signaled)
             except RPCError as error:
                 if is_closed_workflow(error):
                     raise ended(state) from error
@@ -171,7 +191,10 @@ class Tasks:
         """
         async with engine_errors():
             try:
-                state = await within(self._options.read_timeout, read_log(self._client, task_id))
+                state = await within(
+                    self._options.read_timeout,
+                    read_log(self._client, task_id, render_result=self._render_result),
+                )
             except NoTaskError as error:
                 raise TaskNotFoundError from error
         if not caller.may_see(state):
@@ -202,6 +225,24 @@ class Tasks:
             except NoTaskError as error:
                 raise TaskNotFoundError from error
 
+    async def _signal(self, task_id: str, signal: Signal, headers: dict[str, Any]) -> None:
+        converter = self._client.data_converter
+        if not headers:
+            workflow = self._client.get_workflow_handle(task_id)
+            await workflow.signal(signal.name, args=signal.args)
+            return
+        request = SignalWorkflowExecutionRequest(
+            namespace=self._client.namespace,
+            workflow_execution=WorkflowExecution(workflow_id=task_id),
+            signal_name=signal.name,
+            input=Payloads(payloads=await converter.encode(signal.args)),
+            identity=self._client.identity,
+            request_id=str(uuid.uuid4()),
+        )
+        for name, value in headers.items():
+            request.header.fields[name].CopyFrom((await converter.encode([value]))[0])
+        await self._client.workflow_service.signal_workflow_execution(request, retry=True)
+
     async def _check_same(self, caller: Caller, start: TaskStart) -> None:
         """The workflow exists already: is it the task this very message made?"""
         try:
@@ -221,6 +262,15 @@ def ended(state: LogState) -> UnsupportedOperationError:
         f"Task {state.task.id} has ended and takes no more messages. Send a message without "
         "taskId to begin a new task."
     )
+
+
+def _answer(plain: PlainWorkflow, message: Message) -> Signal:
+    if plain.answer is None:
+        raise UnsupportedOperationError(
+            "This agent takes no further messages to a task. Send a message without taskId to "
+            "begin a new task."
+        )
+    return plain.answer(message)
 
 
 def _check_digest(known: str, message: Message) -> None:

@@ -15,7 +15,9 @@ from a2a_temporal._worker.sending import entry_limit, sender
 
 
 class Publisher:
-    """Publishes to the task whose workflow started this activity. An async context manager::
+    """Publish to the task whose workflow started this activity, in an ``async with`` block.
+
+    ::
 
         @activity.defn
         async def write_report(topic: str) -> None:
