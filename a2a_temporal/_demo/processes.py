@@ -79,7 +79,7 @@ async def answering(url: str, process: DemoProcess) -> None:
         while loop.time() < until:
             process.check()
             with contextlib.suppress(httpx.HTTPError):
-                if (await http.get(f"{url}/readyz")).status_code == httpx.codes.OK:
+                if (await http.get(f"{url}/readyz")).is_success:
                     return
             await asyncio.sleep(_POLL_SECONDS)
     raise RuntimeError(f"The server did not answer at {url} within {_START_SECONDS:.0f} seconds.")
