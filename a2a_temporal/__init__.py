@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from a2a_temporal._agent import Agent
     from a2a_temporal._app import create_app
     from a2a_temporal._connect import connect
+    from a2a_temporal._encryption import EncryptionCodec
+    from a2a_temporal._push_options import PushOptions
     from a2a_temporal._server.handler import TemporalRequestHandler
     from a2a_temporal._server.options import HandlerOptions
     from a2a_temporal._server.plain import PlainWorkflow, Signal
@@ -28,9 +30,11 @@ __all__ = [
     "A2APlugin",
     "Agent",
     "AgentOptions",
+    "EncryptionCodec",
     "HandlerOptions",
     "PlainWorkflow",
     "PublicError",
+    "PushOptions",
     "RetryableError",
     "Signal",
     "TemporalRequestHandler",
@@ -42,9 +46,11 @@ _HOMES = {
     "A2APlugin": "a2a_temporal._worker.plugin",
     "Agent": "a2a_temporal._agent",
     "AgentOptions": "a2a_temporal._worker.options",
+    "EncryptionCodec": "a2a_temporal._encryption",
     "HandlerOptions": "a2a_temporal._server.options",
     "PlainWorkflow": "a2a_temporal._server.plain",
     "PublicError": "a2a_temporal.errors",
+    "PushOptions": "a2a_temporal._push_options",
     "RetryableError": "a2a_temporal.errors",
     "Signal": "a2a_temporal._server.plain",
     "TemporalRequestHandler": "a2a_temporal._server.handler",

@@ -16,6 +16,8 @@ from temporalio.service import RPCError, TLSConfig
 from a2a_temporal._connection_errors import Target, explain
 from a2a_temporal._connection_settings import resolve
 from a2a_temporal._embedded_state import running_address
+from a2a_temporal._encryption import KEYS_VARIABLE, encrypted
+from a2a_temporal.errors import ConnectionSettingsError
 
 CONNECT_TIMEOUT = timedelta(seconds=10)
 
@@ -51,6 +53,8 @@ async def connect(
         api_key: Key for Temporal Cloud; implies TLS.
         tls: True for TLS with the system's CAs, or certificates.
         data_converter: Codec and external storage included; API and workers must use the same one.
+            Without a codec it gets an :class:`~a2a_temporal.EncryptionCodec` when
+            ``A2A_TEMPORAL_ENCRYPTION_KEYS`` is set.
         plugins: Client plugins, handed to `temporalio.client.Client`.
         interceptors: Client interceptors, handed on likewise.
         identity: The name of this process in the Temporal UI; process id and host when None.
@@ -63,6 +67,7 @@ async def connect(
         ConnectionSettingsError: A setting is wrong; the text names it.
         TemporalUnreachableError: Temporal does not answer; trying again may help.
     """
+    converter = _converter(data_converter, env)
     settings = resolve(
         profile=profile,
         config_file=config_file,
@@ -79,7 +84,7 @@ async def connect(
         api_key=settings.api_key,
         tls=settings.tls,
         rpc_metadata=settings.rpc_metadata,
-        data_converter=data_converter,
+        data_converter=converter,
         plugins=plugins,
         interceptors=interceptors,
         identity=identity,
@@ -97,6 +102,13 @@ async def connect(
     if not lazy:
         await check_namespace(client, within=connect_timeout)
     return client
+
+
+def _converter(converter: DataConverter, env: Mapping[str, str] | None) -> DataConverter:
+    try:
+        return encrypted(converter, env)
+    except ValueError as error:
+        raise ConnectionSettingsError(KEYS_VARIABLE, str(error)) from None
 
 
 async def check_namespace(

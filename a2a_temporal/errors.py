@@ -54,7 +54,7 @@ class ConnectionSettingsError(Exception):
 
 
 class TemporalUnreachableError(ConnectionError):
-    """Temporal does not answer at its address. It may be down: trying again may help."""
+    """Temporal does not answer at the address that is set. It may be down: trying again helps."""
 
 
 AGENT_FAILED: Final = "a2a.AgentFailed"
@@ -68,6 +68,13 @@ WORKER_SHUTDOWN: Final = "a2a.WorkerShutdown"
 
 REQUEST_EXPIRED: Final = "a2a.RequestExpired"
 """ApplicationError type: nobody answered a request in time, and that fails the task."""
+
+PUSH_FAILED: Final = "a2a.PushFailed"
+"""ApplicationError type: a receiver did not take a push notification; another attempt follows."""
+
+PUSH_GIVEN_UP: Final = "a2a.PushGivenUp"
+"""ApplicationError type a delivery workflow closes with when it keeps dead letters; details = [its
+lanes]. Also of an attempt after which no other is of use."""
 
 TASK_FAILED: Final = "a2a.TaskFailed"
 """ApplicationError type a task's workflow closes with when the A2A state is FAILED."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Literal, cast
 
-from a2a.types.a2a_pb2 import Message
+from a2a.types.a2a_pb2 import Message, TaskPushNotificationConfig
 from google.protobuf.json_format import ParseError
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -24,6 +24,7 @@ class TaskStart:
     and ``carried`` what the workflow's author handed on. The start of a ``plain`` workflow, which
     knows nothing of A2A, lies in its memo ``a2a_start`` instead. ``request`` describes the call
     that brought the message: user, scopes, extensions, configuration, metadata; never credentials.
+    ``push_config`` is the TaskPushNotificationConfig that came with the message.
     """
 
     task_id: str
@@ -36,6 +37,7 @@ class TaskStart:
     at: str = ""
     snapshot: dict[str, Any] | None = None
     carried: Any = None
+    push_config: dict[str, Any] | None = None
     search_attributes: bool = True
     plain: bool = False
     version: int = wire.LOG_VERSION
@@ -43,10 +45,23 @@ class TaskStart:
 
 @dataclass(frozen=True)
 class MessageEntry:
-    """A further client message (signal ``a2a_message``)."""
+    """A further client message (signal ``a2a_message``), and the push config that came with it."""
 
     message: Message
     request: dict[str, Any]
+    at: Timestamp
+    push_config: TaskPushNotificationConfig | None = None
+
+
+@dataclass(frozen=True)
+class PushConfigEntry:
+    """A push notification config is set, or deleted where ``config`` is None.
+
+    Signal ``a2a_push_config``.
+    """
+
+    config_id: str
+    config: TaskPushNotificationConfig | None
     at: Timestamp
 
 
@@ -87,7 +102,7 @@ class CloseEntry:
     result: Any = None
 
 
-Entry = MessageEntry | EventsEntry | EmissionEntry | CloseEntry
+Entry = MessageEntry | EventsEntry | PushConfigEntry | EmissionEntry | CloseEntry
 
 
 def parse_start(value: Any) -> TaskStart | None:
@@ -114,7 +129,18 @@ def parse_signal(name: str, value: Any) -> Entry | None:
             message = from_json(fields["message"], Message())
             if not message.message_id:
                 return None
-            return MessageEntry(message, dict(fields.get("request") or {}), _at(fields))
+            attached = fields.get("push_config")
+            return MessageEntry(
+                message,
+                dict(fields.get("request") or {}),
+                _at(fields),
+                parse_push_config(attached) if attached else None,
+            )
+        if name == wire.PUSH_CONFIG_SIGNAL:
+            if "set" in fields:
+                config = parse_push_config(fields["set"])
+                return PushConfigEntry(config.id, config, _at(fields))
+            return PushConfigEntry(str(fields["delete"]), None, _at(fields))
         if name == wire.EVENTS_SIGNAL:
             return EventsEntry(
                 turn=int(fields["turn"]),
@@ -128,6 +154,19 @@ def parse_signal(name: str, value: Any) -> Entry | None:
     except (ParseError, KeyError, TypeError, ValueError):
         return None
     return None
+
+
+def parse_push_config(value: Any) -> TaskPushNotificationConfig:
+    """Read a push notification config of the wire.
+
+    Raises:
+        google.protobuf.json_format.ParseError: ``value`` is no such config.
+        ValueError: It has no id or no URL.
+    """
+    config = from_json(value, TaskPushNotificationConfig())
+    if not config.id or not config.url:
+        raise ValueError("a push notification config needs an id and a url")
+    return config
 
 
 def parse_emission(value: Any) -> EmissionEntry | None:

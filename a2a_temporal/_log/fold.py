@@ -19,6 +19,7 @@ from a2a.types.a2a_pb2 import (
     Role,
     Task,
     TaskArtifactUpdateEvent,
+    TaskPushNotificationConfig,
     TaskState,
     TaskStatus,
     TaskStatusUpdateEvent,
@@ -31,7 +32,9 @@ from a2a_temporal._log.entries import (
     Entry,
     EventsEntry,
     MessageEntry,
+    PushConfigEntry,
     TaskStart,
+    parse_push_config,
     parse_time,
 )
 from a2a_temporal._log.protojson import StreamEvent, digest, from_json, to_json
@@ -56,6 +59,19 @@ class Accepted:
 
     turn: int
     digest: str
+
+
+@dataclass(frozen=True)
+class PushConfig:
+    """A push notification config that is set.
+
+    ``revision`` is a number that grows each time any config is set; ``since`` the one with which
+    this config appeared, which stays the same until it is deleted.
+    """
+
+    config: TaskPushNotificationConfig
+    since: int
+    revision: int
 
 
 @dataclass
@@ -85,6 +101,7 @@ class LogState:
     the present status answers; ``approvers`` are the people and groups ever asked to decide.
     ``render_result`` turns the result of a plain workflow into parts. ``reply`` is the direct
     Message of an agent that answered without making a task.
+    ``push_configs`` says by id who is told of events, ``push_revision`` how often one was set.
     """
 
     start: TaskStart
@@ -100,6 +117,8 @@ class LogState:
     approvers: set[str] = field(default_factory=set[str])
     sources: dict[str, _Source] = field(default_factory=dict[str, _Source])
     render_result: Callable[[Any], list[Part]] | None = None
+    push_configs: dict[str, PushConfig] = field(default_factory=dict[str, PushConfig])
+    push_revision: int = 0
 
     @property
     def terminal(self) -> bool:
@@ -146,7 +165,10 @@ def begin(start: TaskStart) -> LogState:
         status=TaskStatus(state=begins_as(start), timestamp=parse_time(start.at)),
         history=[message],
     )
-    return LogState(start, task, {message.message_id: Accepted(1, digest(message))})
+    state = LogState(start, task, {message.message_id: Accepted(1, digest(message))})
+    if start.push_config:
+        _set_push_config(state, parse_push_config(start.push_config))
+    return state
 
 
 def begins_as(start: TaskStart) -> TaskState:
@@ -160,7 +182,13 @@ def fold(state: LogState, entry: Entry) -> list[StreamEvent]:
         return []
     match entry:
         case MessageEntry():
-            _accept(state, entry.message)
+            _accept(state, entry)
+            return []
+        case PushConfigEntry():
+            if entry.config is not None:
+                _set_push_config(state, entry.config)
+            else:
+                state.push_configs.pop(entry.config_id, None)
             return []
         case EventsEntry():
             if entry.source:
@@ -191,12 +219,21 @@ def snapshot(state: LogState) -> dict[str, Any]:
         "status_turn": state.status_turn,
         "approvers": sorted(state.approvers),
         "reply": to_json(state.reply) if state.reply is not None else None,
+        "push_configs": [
+            [to_json(push.config), push.since, push.revision]
+            for push in state.push_configs.values()
+        ],
+        "push_revision": state.push_revision,
     }
 
 
 def _restore(start: TaskStart) -> LogState:
     carried = start.snapshot or {}
     reply = carried.get("reply")
+    push_configs = [
+        PushConfig(parse_push_config(config), int(since), int(revision))
+        for config, since, revision in carried.get("push_configs", [])
+    ]
     return LogState(
         start,
         from_json(carried["task"], Task()),
@@ -209,6 +246,8 @@ def _restore(start: TaskStart) -> LogState:
         status_turn=int(carried.get("status_turn", 0)),
         approvers=set(carried.get("approvers", [])),
         reply=from_json(reply, Message()) if reply else None,
+        push_configs={push.config.id: push for push in push_configs},
+        push_revision=int(carried.get("push_revision", 0)),
     )
 
 
@@ -222,11 +261,21 @@ def with_message(task: Task, message: Message) -> Task:
     return task
 
 
-def _accept(state: LogState, message: Message) -> None:
+def _accept(state: LogState, entry: MessageEntry) -> None:
+    message = entry.message
     if message.message_id in state.accepted:
         return
+    if entry.push_config is not None:
+        _set_push_config(state, entry.push_config)
     state.accepted[message.message_id] = Accepted(state.turns + 1, digest(message))
     with_message(state.task, message)
+
+
+def _set_push_config(state: LogState, config: TaskPushNotificationConfig) -> None:
+    state.push_revision += 1
+    known = state.push_configs.get(config.id)
+    since = known.since if known is not None else state.push_revision
+    state.push_configs[config.id] = PushConfig(config, since, state.push_revision)
 
 
 def _fold_agent_events(state: LogState, entry: EventsEntry) -> list[StreamEvent]:
@@ -466,6 +515,7 @@ __all__ = [
     "TERMINAL_STATES",
     "Accepted",
     "LogState",
+    "PushConfig",
     "agent_message",
     "begin",
     "begins_as",

@@ -28,6 +28,8 @@ class Successor:
     run_id: str
 
 
+_SIGNALS = frozenset({wire.MESSAGE_SIGNAL, wire.EVENTS_SIGNAL, wire.PUSH_CONFIG_SIGNAL})
+
 _CLOSING: dict[str, CloseKind] = {
     "workflow_execution_completed_event_attributes": "completed",
     "workflow_execution_failed_event_attributes": "failed",
@@ -54,7 +56,7 @@ async def entry_of(event: HistoryEvent, converter: DataConverter) -> Entry | Suc
         if wire.MESSAGE_HEADER in signaled.header.fields:
             value = await _decode([signaled.header.fields[wire.MESSAGE_HEADER]], converter)
             return parse_signal(wire.MESSAGE_SIGNAL, value)
-        if signaled.signal_name not in (wire.MESSAGE_SIGNAL, wire.EVENTS_SIGNAL):
+        if signaled.signal_name not in _SIGNALS:
             return None
         value = await _decode(signaled.input.payloads[:1], converter)
         return parse_signal(signaled.signal_name, value)

@@ -8,16 +8,27 @@ AGENT_WORKFLOW: Final = "A2AAgentTask"
 RUN_AGENT_ACTIVITY: Final = "a2a_run_agent"
 CANCEL_AGENT_ACTIVITY: Final = "a2a_cancel_agent"
 
+PUSH_WORKFLOW: Final = "A2APush"
+PUSH_DELIVER_ACTIVITY: Final = "a2a_push_deliver"
+PUSH_SURVEY_ACTIVITY: Final = "a2a_push_survey"
+PUSH_RESUME_ACTIVITY: Final = "a2a_push_resume"
+
 MESSAGE_SIGNAL: Final = "a2a_message"
 EVENTS_SIGNAL: Final = "a2a_events"
 APPROVE_SIGNAL: Final = "approve"
 REJECT_SIGNAL: Final = "reject"
 ANSWER_SIGNAL: Final = "answer"
 DECISION_SIGNAL: Final = "a2a_decision"
+PUSH_CONFIG_SIGNAL: Final = "a2a_push_config"
 ENTRY_MEMO: Final = "a2a"
 START_MEMO: Final = "a2a_start"
 MESSAGE_HEADER: Final = "a2a_message"
 TASK_QUERY: Final = "a2a_task"
+
+PUSH_POKE_SIGNAL: Final = "a2a_push_poke"
+PUSH_REDELIVER_SIGNAL: Final = "a2a_push_redeliver"
+PUSH_MEMO: Final = "a2a_push"
+PUSH_QUERY: Final = "a2a_push"
 
 AGENT_ATTRIBUTE: Final = "A2aAgent"
 OWNER_ATTRIBUTE: Final = "A2aOwner"
@@ -26,6 +37,7 @@ CONTEXT_ATTRIBUTE: Final = "A2aContextId"
 STATE_ATTRIBUTE: Final = "A2aState"
 UPDATED_ATTRIBUTE: Final = "A2aUpdatedAt"
 APPROVERS_ATTRIBUTE: Final = "A2aApprovers"
+PUSH_ATTRIBUTE: Final = "A2aPush"
 
 SEARCH_ATTRIBUTES: Final[dict[str, str]] = {
     AGENT_ATTRIBUTE: "Keyword",
@@ -35,5 +47,11 @@ SEARCH_ATTRIBUTES: Final[dict[str, str]] = {
     STATE_ATTRIBUTE: "Keyword",
     UPDATED_ATTRIBUTE: "Datetime",
     APPROVERS_ATTRIBUTE: "KeywordList",
+    PUSH_ATTRIBUTE: "Keyword",
 }
 """Name → type, as ``temporal operator search-attribute create`` takes them."""
+
+
+def push_workflow_id(task_id: str, number: int) -> str:
+    """Return the id of the ``number``-th delivery workflow of a task."""
+    return f"{task_id}/push/{number}"

@@ -48,6 +48,7 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart, now_text
 from a2a_temporal._log.fold import TERMINAL_STATES, LogState, begin, with_message
 from a2a_temporal._log.protojson import to_json
+from a2a_temporal._server import push_configs
 from a2a_temporal._server.call import Caller, TenantRequest, caller, describe_call
 from a2a_temporal._server.checks import check_message
 from a2a_temporal._server.engine_errors import UNAVAILABLE
@@ -55,6 +56,7 @@ from a2a_temporal._server.follower import LogEvent, Reader
 from a2a_temporal._server.listing import Listing
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.plain import PlainWorkflow
+from a2a_temporal._server.push_configs import PushConfigs
 from a2a_temporal._server.tasks import Tasks, ended
 
 _STREAMING = "This agent does not stream: its card says capabilities.streaming = false."
@@ -75,6 +77,10 @@ class _Sent:
     turn: int
     before: Task
     answered: bool = False
+
+
+def _pushes(handler: "TemporalRequestHandler") -> bool:
+    return handler.agent_card.capabilities.push_notifications
 
 
 class TemporalRequestHandler(sdk.RequestHandler):
@@ -110,6 +116,11 @@ class TemporalRequestHandler(sdk.RequestHandler):
         self._options = options or HandlerOptions()
         self._agent = self._options.agent or agent_card.name
         _check_configuration(agent_card, task_queue, self._agent)
+        if agent_card.capabilities.push_notifications and isinstance(workflow, PlainWorkflow):
+            raise ValueError(
+                "The agent card declares push_notifications, which a workflow that knows nothing "
+                "of A2A cannot start. Set capabilities.push_notifications = False."
+            )
         self._tasks = Tasks(
             client,
             agent=self._agent,
@@ -117,6 +128,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
             workflow=_workflow_name(workflow),
             options=self._options,
         )
+        self._push_configs = PushConfigs(client, options=self._options)
         self._listing = Listing(client, self._tasks, read_timeout=self._options.read_timeout)
 
     async def start(self) -> None:
@@ -229,32 +241,43 @@ class TemporalRequestHandler(sdk.RequestHandler):
     # ------------------------------------------------------ push notification
 
     @sdk.validate_request_params
+    @sdk.validate(_pushes, push_configs.UNSUPPORTED, PushNotificationNotSupportedError)
     async def on_create_task_push_notification_config(
         self, params: TaskPushNotificationConfig, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        """Refuse: this agent sends no push notifications (section 3.1.7)."""
-        raise PushNotificationNotSupportedError
+        """Have a receiver told of a task's events from now on (section 3.1.7)."""
+        scope = self._caller(params, context)
+        state = await self._tasks.read(scope, params.task_id)
+        config = await self._push_configs.checked(params, state)
+        await self._push_configs.set(state, config)
+        return push_configs.shown(state, config)
 
     @sdk.validate_request_params
+    @sdk.validate(_pushes, push_configs.UNSUPPORTED, PushNotificationNotSupportedError)
     async def on_get_task_push_notification_config(
         self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        """Refuse: this agent sends no push notifications (section 3.1.8)."""
-        raise PushNotificationNotSupportedError
+        """Return one config of a task (section 3.1.8)."""
+        state = await self._tasks.read(self._caller(params, context), params.task_id)
+        return push_configs.found(state, params.id)
 
     @sdk.validate_request_params
+    @sdk.validate(_pushes, push_configs.UNSUPPORTED, PushNotificationNotSupportedError)
     async def on_list_task_push_notification_configs(
         self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> ListTaskPushNotificationConfigsResponse:
-        """Refuse: this agent sends no push notifications (section 3.1.9)."""
-        raise PushNotificationNotSupportedError
+        """Return a task's configs (section 3.1.9)."""
+        state = await self._tasks.read(self._caller(params, context), params.task_id)
+        return push_configs.page(state, params)
 
     @sdk.validate_request_params
+    @sdk.validate(_pushes, push_configs.UNSUPPORTED, PushNotificationNotSupportedError)
     async def on_delete_task_push_notification_config(
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
-        """Refuse: this agent sends no push notifications (section 3.1.10)."""
-        raise PushNotificationNotSupportedError
+        """Tell a receiver no more, though it may not know of anything (section 3.1.10)."""
+        state = await self._tasks.read(self._caller(params, context), params.task_id)
+        await self._push_configs.delete(state, params.id)
 
     # ------------------------------------------------------------------ card
 
@@ -282,18 +305,24 @@ class TemporalRequestHandler(sdk.RequestHandler):
         request = describe_call(params, context, self._options)
         message = Message()
         message.CopyFrom(params.message)
+        push = push_configs.attached(params)
         if message.task_id:
-            following = self._sent_to_task(scope, message, request)
+            following = self._sent_to_task(scope, message, request, push)
         else:
-            following = self._sent_as_task(scope, message, request)
+            following = self._sent_as_task(scope, message, request, push)
         async with following as sent:
             yield sent
 
     @contextlib.asynccontextmanager
     async def _sent_as_task(
-        self, scope: Caller, message: Message, request: dict[str, Any]
+        self,
+        scope: Caller,
+        message: Message,
+        request: dict[str, Any],
+        push: TaskPushNotificationConfig | None,
     ) -> AsyncGenerator[_Sent]:
         """Begin a task with a message, or find the one that the same message began before."""
+        config = push and await self._push_configs.checked(push, None)
         repeatable = self._options.idempotent_sends
         start = TaskStart(
             task_id=scope.task_id(message.message_id) if repeatable else str(uuid.uuid4()),
@@ -304,17 +333,24 @@ class TemporalRequestHandler(sdk.RequestHandler):
             tenant=scope.tenant,
             request=request,
             at=now_text(datetime.now(timezone.utc)),
+            push_config=to_json(config) if config else None,
         )
         created = await self._tasks.create(scope, start)
         async with self._tasks.follow(scope, start.task_id, from_start=created) as reader:
             if created:
                 yield _Sent(reader, 1, begin(start).task)
             else:
+                if push:
+                    await self._push_configs.add(reader.state, push)
                 yield _Sent(reader, 1, reader.snapshot(), reader.state.settled(1))
 
     @contextlib.asynccontextmanager
     async def _sent_to_task(
-        self, scope: Caller, message: Message, request: dict[str, Any]
+        self,
+        scope: Caller,
+        message: Message,
+        request: dict[str, Any],
+        push: TaskPushNotificationConfig | None,
     ) -> AsyncGenerator[_Sent]:
         """Send a further message; followed from before it, so that nothing it makes is missed."""
         state = await self._tasks.read(scope, message.task_id)
@@ -323,11 +359,16 @@ class TemporalRequestHandler(sdk.RequestHandler):
                 f"Task {message.task_id} belongs to context {state.task.context_id!r}, the message "
                 f"names {message.context_id!r}. Name the task's own, or none."
             )
+        if state.terminal and message.message_id not in state.accepted:
+            raise ended(state)
+        config = push and await self._push_configs.checked(push, state)
         async with self._tasks.follow(scope, message.task_id) as reader:
             before = reader.snapshot()
-            known = await self._tasks.send(state, message, request)
+            known = await self._tasks.send(state, message, request, config)
             turn = await self._turn_of(reader, message)
             if known:
+                if push:
+                    await self._push_configs.add(reader.state, push)
                 yield _Sent(reader, turn, reader.snapshot(), reader.state.settled(turn))
             else:
                 yield _Sent(reader, turn, with_message(before, message))
@@ -394,11 +435,6 @@ def _check_configuration(card: AgentCard, task_queue: str, agent: str) -> None:
         raise ValueError("The agent card has no name. Set AgentCard.name or HandlerOptions.agent.")
     if not task_queue:
         raise ValueError("task_queue is empty. Name the queue that the agent's workers listen on.")
-    if card.capabilities.push_notifications:
-        raise ValueError(
-            "The agent card declares push_notifications, which this handler does not deliver. Set "
-            "capabilities.push_notifications = False."
-        )
 
 
 def _answer(reader: Reader, params: SendMessageRequest) -> Task | Message:

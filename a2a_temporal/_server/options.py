@@ -6,6 +6,8 @@ from datetime import timedelta
 
 from a2a.server.context import ServerCallContext
 
+from a2a_temporal._push_options import PushOptions
+
 
 def user_name(call_context: ServerCallContext) -> str:
     """Return the authenticated user's name; all anonymous callers share the empty name."""
@@ -41,6 +43,7 @@ class HandlerOptions:
             for each frontend. Quiet streams beyond it are woken by one shared query.
         forwarded_headers: Request headers (lower case) the agent's code may see. Never put one
             here that carries a credential: they are kept in the workflow's history.
+        push: Limits of push notifications; give the workers' plugin the same.
     """
 
     agent: str = ""
@@ -56,6 +59,7 @@ class HandlerOptions:
     forwarded_headers: frozenset[str] = field(
         default=frozenset({"a2a-version", "traceparent", "tracestate", "accept-language"})
     )
+    push: PushOptions = field(default_factory=PushOptions)
 
     def __post_init__(self) -> None:
         for name in ("cancel_wait", "read_timeout"):

@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from typing import Any
 
-from a2a.types.a2a_pb2 import Message
+from a2a.types.a2a_pb2 import Message, TaskPushNotificationConfig
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
 from temporalio.api.common.v1 import Payloads, WorkflowExecution
 from temporalio.api.workflowservice.v1 import SignalWorkflowExecutionRequest
@@ -133,8 +133,16 @@ class Tasks:
                 return False
         return True
 
-    async def send(self, state: LogState, message: Message, request: dict[str, Any]) -> bool:
+    async def send(
+        self,
+        state: LogState,
+        message: Message,
+        request: dict[str, Any],
+        push_config: TaskPushNotificationConfig | None = None,
+    ) -> bool:
         """Write a further message into a task's log; returns True when it was there already.
+
+        A push config travels in the message's entry, so that it counts exactly if the message does.
 
         Raises:
             InvalidParamsError: The message is too large, or its id was used for another content.
@@ -153,6 +161,8 @@ class Tasks:
             "request": request,
             "at": now_text(datetime.now(timezone.utc)),
         }
+        if push_config is not None:
+            entry["push_config"] = to_json(push_config)
         check_size(entry, self._options.maximum_message_bytes)
         signal = Signal(wire.MESSAGE_SIGNAL, [entry])
         headers: dict[str, Any] = {}

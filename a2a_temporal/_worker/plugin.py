@@ -14,11 +14,15 @@ from temporalio.worker import (
 )
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
+from a2a_temporal._push_options import PushOptions
 from a2a_temporal._worker.agent_activity import AgentActivities
 from a2a_temporal._worker.agent_turns import OPTIONS_FUNCTION
 from a2a_temporal._worker.agent_workflow import AgentWorkflow
 from a2a_temporal._worker.guard import TaskGuard
 from a2a_temporal._worker.options import AgentOptions
+from a2a_temporal._worker.push_activity import PushActivities
+from a2a_temporal._worker.push_child import SettledPush
+from a2a_temporal._worker.push_workflow import PUSH_OPTIONS_FUNCTION, PushWorkflow
 
 _PASSED_THROUGH = (
     "a2a_temporal",  # pure in workflow code; reloading it per workflow run would only cost time
@@ -44,6 +48,19 @@ class _TaskInterceptor(Interceptor):
         return TaskGuard
 
 
+class _PushInterceptor(Interceptor):
+    """Lets tasks push, and hands its options to the delivery workflow."""
+
+    def __init__(self, options: PushOptions) -> None:
+        self._options = options
+
+    def workflow_interceptor_class(
+        self, input: WorkflowInterceptorClassInput
+    ) -> type[WorkflowInboundInterceptor] | None:
+        input.unsafe_extern_functions[PUSH_OPTIONS_FUNCTION] = lambda: self._options
+        return SettledPush
+
+
 class A2APlugin(SimplePlugin):
     """Let a worker run A2A tasks: ``Worker(client, task_queue=..., plugins=[A2APlugin(...)])``.
 
@@ -54,25 +71,37 @@ class A2APlugin(SimplePlugin):
         agent_executor: An unmodified ``AgentExecutor`` of a2a-sdk. Omit it on a worker that runs
             only workflows of your own.
         options: Limits and rhythm of the agent's turns.
+        push: Limits of push notifications; give the handler the same.
     """
 
     def __init__(
-        self, *, agent_executor: AgentExecutor | None = None, options: AgentOptions | None = None
+        self,
+        *,
+        agent_executor: AgentExecutor | None = None,
+        options: AgentOptions | None = None,
+        push: PushOptions | None = None,
     ) -> None:
         self._options = options or AgentOptions()
-        activities: list[Callable[..., Any]] = []
-        workflows: list[type] = []
+        push = push or PushOptions()
+        deliveries = PushActivities(push)
+        activities: list[Callable[..., Any]] = [
+            deliveries.deliver,
+            deliveries.survey,
+            deliveries.resume,
+        ]
+        workflows: list[type] = [PushWorkflow]
         if agent_executor is not None:
             _check_executor(agent_executor)
             agent = AgentActivities(agent_executor, self._options)
-            activities = [agent.run_agent, agent.cancel_agent]
-            workflows = [AgentWorkflow]
+            activities += [agent.run_agent, agent.cancel_agent]
+            workflows.append(AgentWorkflow)
         super().__init__(
             "a2a_temporal.A2APlugin",
             activities=activities,
             workflows=workflows,
             workflow_runner=_pass_through,
-            interceptors=[_TaskInterceptor(self._options)],
+            # Outermost first: a run is settled after its task has got its end.
+            interceptors=[_PushInterceptor(push), _TaskInterceptor(self._options)],
         )
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:

@@ -27,6 +27,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from a2a_temporal._log.fold import LogState, agent_message, begin, fold, snapshot, state_name
     from a2a_temporal._log.protojson import StreamEvent, event_to_json, to_json
+    from a2a_temporal._worker.push_child import PushChild
 
 _STATE = SearchAttributeKey.for_keyword(wire.STATE_ATTRIBUTE)
 _UPDATED = SearchAttributeKey.for_datetime(wire.UPDATED_ATTRIBUTE)
@@ -55,8 +56,10 @@ class TaskLog:
         else:
             self._restore_inbox(start.snapshot)
         self._indexed: tuple[Any, int] = self._status_key()
+        self._push = PushChild(self.state)
         workflow.set_signal_handler(wire.MESSAGE_SIGNAL, self._on_message)
         workflow.set_signal_handler(wire.EVENTS_SIGNAL, self._on_events)
+        workflow.set_signal_handler(wire.PUSH_CONFIG_SIGNAL, self._on_push_config)
         workflow.set_query_handler(wire.TASK_QUERY, self._task_json)
 
     def emit(self, *events: StreamEvent) -> None:
@@ -65,7 +68,7 @@ class TaskLog:
         written = {"events": [event_to_json(event) for event in events], "at": at}
         workflow.upsert_memo({wire.ENTRY_MEMO: {"version": wire.LOG_VERSION, **written}})
         fold(self.state, EmissionEntry(list(events), parse_time(at)))
-        self._index()
+        self._folded()
 
     def emit_status(self, state: TaskState, text: str = "") -> None:
         """Write a status with an optional text of the agent's side."""
@@ -94,8 +97,9 @@ class TaskLog:
         """
         carried = snapshot(self.state)
         carried["inbox"] = [[each.message.message_id, each.request] for each in waiting]
+        carried |= self._push.carried
         carried.update(also or {})
-        workflow.continue_as_new(replace(self.state.start, snapshot=carried))
+        workflow.continue_as_new(replace(self.state.start, snapshot=carried, push_config=None))
 
     def _restore_inbox(self, carried: dict[str, Any]) -> None:
         history = {message.message_id: message for message in self.state.task.history}
@@ -109,6 +113,7 @@ class TaskLog:
             return
         before = self.state.turns
         fold(self.state, entry)
+        self._push.notice()
         if self.state.turns > before:
             self.inbox.append(ReceivedMessage(self.state.task.history[-1], entry.request))
 
@@ -118,7 +123,15 @@ class TaskLog:
             workflow.logger.warning("Skipped a malformed %s signal", wire.EVENTS_SIGNAL)
             return
         fold(self.state, entry)
-        self._index()
+        self._folded()
+
+    def _on_push_config(self, value: Any = None) -> None:
+        entry = parse_signal(wire.PUSH_CONFIG_SIGNAL, value)
+        if entry is None:
+            workflow.logger.warning("Skipped a malformed %s signal", wire.PUSH_CONFIG_SIGNAL)
+            return
+        fold(self.state, entry)
+        self._push.notice()
 
     def _task_json(self) -> dict[str, Any]:
         return to_json(self.state.task)
@@ -126,6 +139,10 @@ class TaskLog:
     def _status_key(self) -> tuple[Any, int]:
         status = self.state.task.status
         return status.state, status.timestamp.ToNanoseconds()
+
+    def _folded(self) -> None:
+        self._index()
+        self._push.notice()
 
     def _index(self) -> None:
         """Let visibility find the task by its present status."""

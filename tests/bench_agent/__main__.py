@@ -22,6 +22,7 @@ from a2a_temporal import (
     A2APlugin,
     AgentOptions,
     HandlerOptions,
+    PushOptions,
     TemporalRequestHandler,
     connect,
     create_app,
@@ -60,6 +61,7 @@ async def run_api(options: argparse.Namespace) -> None:
     card = bench_card(
         options.url or f"http://{options.host}:{options.port}",
         streaming=not options.no_streaming,
+        push=options.push,
         input_modes=options.input_mode or MEDIA_TYPES,
         output_modes=options.output_mode or MEDIA_TYPES,
         extensions=options.extension,
@@ -69,7 +71,7 @@ async def run_api(options: argparse.Namespace) -> None:
         await connect(),
         agent_card=card,
         task_queue=_task_queue(),
-        options=HandlerOptions(),
+        options=HandlerOptions(push=push_options(options)),
     )
     app = create_app(handler, middleware=[bearer_names()])
     server = uvicorn.Server(
@@ -92,7 +94,13 @@ async def run_worker(options: argparse.Namespace) -> None:
     worker = Worker(
         await connect(),
         task_queue=_task_queue(),
-        plugins=[A2APlugin(agent_executor=_agent(), options=agent_options(options))],
+        plugins=[
+            A2APlugin(
+                agent_executor=_agent(),
+                options=agent_options(options),
+                push=push_options(options),
+            )
+        ],
         graceful_shutdown_timeout=timedelta(seconds=options.grace),
         max_cached_workflows=options.max_cached_workflows,
     )
@@ -113,10 +121,7 @@ def _agent() -> BenchAgent:
 def agent_options(options: argparse.Namespace) -> AgentOptions:
     """Return how a worker with this command line runs turns."""
     defaults = AgentOptions()
-
-    def seconds(value: float | None, default: timedelta) -> timedelta:
-        return default if value is None else timedelta(seconds=value)
-
+    seconds = _seconds
     return AgentOptions(
         maximum_attempts=options.maximum_attempts or defaults.maximum_attempts,
         turn_timeout=seconds(options.turn_timeout, defaults.turn_timeout),
@@ -124,6 +129,23 @@ def agent_options(options: argparse.Namespace) -> AgentOptions:
         heartbeat_interval=seconds(options.heartbeat_interval, defaults.heartbeat_interval),
         continue_as_new_after=options.continue_as_new_after,
     )
+
+
+def push_options(options: argparse.Namespace) -> PushOptions:
+    """Return how a process with this command line delivers push notifications."""
+    defaults = PushOptions()
+    return PushOptions(
+        timeout=_seconds(options.push_timeout, defaults.timeout),
+        initial_interval=_seconds(options.push_interval, defaults.initial_interval),
+        maximum_interval=_seconds(options.push_maximum_interval, defaults.maximum_interval),
+        maximum_attempts=options.push_attempts,
+        allowed_hosts=options.push_allow,
+        signing_keys=options.push_signing_key,
+    )
+
+
+def _seconds(value: float | None, default: timedelta) -> timedelta:
+    return default if value is None else timedelta(seconds=value)
 
 
 def _task_queue() -> str:
@@ -139,6 +161,7 @@ def _parser() -> argparse.ArgumentParser:
     api.add_argument("--host", default="127.0.0.1")
     api.add_argument("--url", help="the URL the card names, when a proxy stands in front")
     api.add_argument("--no-streaming", action="store_true")
+    api.add_argument("--push", action="store_true")
     api.add_argument("--input-mode", action="append")
     api.add_argument("--output-mode", action="append")
     api.add_argument("--extension", action="append", default=[])
@@ -152,6 +175,13 @@ def _parser() -> argparse.ArgumentParser:
     worker.add_argument("--heartbeat-interval", type=float)
     worker.add_argument("--continue-as-new-after", type=int)
     worker.add_argument("--max-cached-workflows", type=int, default=1000)
+    for process in (api, worker):
+        process.add_argument("--push-allow", action="append", default=[])
+        process.add_argument("--push-signing-key", action="append", default=[])
+        process.add_argument("--push-timeout", type=float)
+        process.add_argument("--push-interval", type=float)
+        process.add_argument("--push-maximum-interval", type=float)
+        process.add_argument("--push-attempts", type=int)
     return parser
 
 

@@ -14,6 +14,7 @@ def bench_card(
     url: str,
     *,
     streaming: bool = True,
+    push: bool = False,
     input_modes: Sequence[str] = MEDIA_TYPES,
     output_modes: Sequence[str] = MEDIA_TYPES,
     extensions: Sequence[str] = (),
@@ -31,6 +32,7 @@ def bench_card(
         ],
         capabilities=AgentCapabilities(
             streaming=streaming,
+            push_notifications=push,
             extensions=[
                 *(AgentExtension(uri=uri) for uri in extensions),
                 *(AgentExtension(uri=uri, required=True) for uri in required_extensions),

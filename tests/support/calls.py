@@ -89,6 +89,10 @@ class Caller:
         """Make a call and return the HTTP response as it is."""
         return await self.http.send(self._request(method, params))
 
+    async def call(self, method: str, params: Json) -> Json:
+        """Make a call of any method that answers at once; its result."""
+        return await self._call(method, params)
+
     async def _call(self, method: str, params: Json) -> Json:
         response = await self.raw(method, params)
         return _result(self.binding, response)
@@ -130,7 +134,13 @@ class Caller:
         )
 
 
+_CONFIGS = "/tasks/{taskId}/pushNotificationConfigs"
+
 _REST_PATHS: Final = {
+    "CreateTaskPushNotificationConfig": ("POST", _CONFIGS),
+    "GetTaskPushNotificationConfig": ("GET", f"{_CONFIGS}/{{id}}"),
+    "ListTaskPushNotificationConfigs": ("GET", _CONFIGS),
+    "DeleteTaskPushNotificationConfig": ("DELETE", f"{_CONFIGS}/{{id}}"),
     "SendMessage": ("POST", "/message:send"),
     "SendStreamingMessage": ("POST", "/message:stream"),
     "GetTask": ("GET", "/tasks/{id}"),

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import uuid
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +38,7 @@ class Cluster:
     task_queue: str
     http: httpx.AsyncClient
     client: Client
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
     apis: list["Api"] = field(default_factory=list["Api"])
     workers: list[Process] = field(default_factory=list[Process])
 
@@ -89,7 +90,9 @@ class Cluster:
         """
         agent = BenchAgent(ledger=Ledger(path=None), out_of_band=OutOfBand(folder=None))
         plugin = A2APlugin(agent_executor=agent, options=agent_options(parse(["worker", *options])))
-        replayer = Replayer(workflows=[], plugins=[plugin])
+        replayer = Replayer(
+            workflows=[], plugins=[plugin], data_converter=self.client.data_converter
+        )
         tasks = self.client.list_workflows(f"TaskQueue = '{self.task_queue}'")
         results = await replayer.replay_workflows(
             tasks.map_histories(), raise_on_replay_failure=False
@@ -183,6 +186,7 @@ class Cluster:
                 "LEDGER": str(self.folder / "ledger.jsonl"),
                 "AUTH_DIR": str(self.folder / "auth"),
                 "PYTHONUNBUFFERED": "1",
+                **self.env,
             },
             log=self.folder / f"{name}.log",
         )
@@ -214,10 +218,11 @@ class Api:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Command-line options of the processes of a cluster."""
+    """Command-line options of the processes of a cluster, and what their environment adds."""
 
     api: Sequence[str] = ()
     worker: Sequence[str] = QUICK_RETRY
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @asynccontextmanager
@@ -239,7 +244,8 @@ async def running_cluster(
             folder=folder,
             task_queue=f"bench-{uuid.uuid4().hex[:8]}",
             http=http,
-            client=await temporal.client(),
+            client=await temporal.client(env=options.env),
+            env=options.env,
         )
         try:
             await cluster.start_all(apis, workers, options)

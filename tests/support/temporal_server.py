@@ -3,13 +3,15 @@
 import asyncio
 import shutil
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from temporalio.client import Client
+from temporalio.converter import DataConverter
 from temporalio.service import RPCError
 
+from a2a_temporal._encryption import encrypted
 from tests.support.processes import Process, free_port
 from tests.support.waiting import eventually
 
@@ -49,9 +51,13 @@ class TemporalServer:
         self.process.start()
         await eventually(self._answers, within=30, what="an answer of the Temporal server")
 
-    async def client(self) -> Client:
-        """Connect to it, as an operator would."""
-        return await Client.connect(self.address, namespace=NAMESPACE)
+    async def client(self, *, env: Mapping[str, str] | None = None) -> Client:
+        """Connect to it, as an operator would whose environment names encryption keys."""
+        return await Client.connect(
+            self.address,
+            namespace=NAMESPACE,
+            data_converter=encrypted(DataConverter.default, env or {}),
+        )
 
     async def _answers(self) -> bool:
         assert self.process.running, f"the Temporal server ended:\n{self.process.tail()}"

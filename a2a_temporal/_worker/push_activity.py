@@ -1,0 +1,254 @@
+"""The activities of the delivery workflow: deliver to one config, read the end, take over.
+
+A delivery reads everything from the log: the events, and the config with its credentials, which
+thus reach neither the workflow nor its history. A failed attempt is a failed activity; Temporal's
+retries are the back-off, so they survive every restart.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncGenerator
+from datetime import timedelta
+from typing import Any, cast
+
+from temporalio import activity
+from temporalio.client import Client, WorkflowFailureError
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+from a2a_temporal import errors
+from a2a_temporal._log import wire
+from a2a_temporal._log.fold import PushConfig
+from a2a_temporal._net import UrlGuard, UrlRefusedError
+from a2a_temporal._push_options import PushOptions
+from a2a_temporal._worker.push_lane import (
+    ATTEMPT_SECONDS,
+    Delivered,
+    Delivery,
+    PushEnd,
+    Question,
+    Survey,
+    configs_of,
+    parse_lanes,
+)
+from a2a_temporal._worker.push_log import Notice, Position, PushLog, PushLogs
+from a2a_temporal._worker.push_request import NotDeliveredError, Receiver, new_client
+
+logger = logging.getLogger("a2a_temporal.push")
+
+_BEAT_SECONDS = 5.0
+_SHORT_RPC = timedelta(seconds=10)
+_BUSY_PAUSE = timedelta(seconds=2)
+_SOON = timedelta(milliseconds=1)
+
+
+class PushActivities:
+    """The activities of push notifications, for ``Worker(activities=...)``.
+
+    Args:
+        options: Limits of the deliveries.
+        guard: Decides where notifications may go; the one of the options when None.
+    """
+
+    def __init__(self, options: PushOptions, *, guard: UrlGuard | None = None) -> None:
+        self._options = options
+        self._guard = guard or options.guard()
+        self._logs = PushLogs()
+        self._posting = 0
+
+    @activity.defn(name=wire.PUSH_DELIVER_ACTIVITY)
+    async def deliver(self, delivery: Delivery) -> Delivered:
+        """Tell one config's receiver what it has not been told yet, in order."""
+        position = _resumed(delivery.position)
+        log = await self._read(delivery, position)
+        push = log.configs.get(delivery.config_id)
+        if push is None or push.since != delivery.since:
+            return Delivered("deleted", position)
+        notices = log.pending(push, position)
+        if not notices:
+            return Delivered("delivered", log.next)
+        if self._posting >= self._options.concurrency:
+            return _busy(delivery, position)
+        self._posting += 1
+        try:
+            run = _Run(self._options, self._guard, push, delivery, log)
+            return await run.deliver(notices, position)
+        finally:
+            self._posting -= 1
+
+    @activity.defn(name=wire.PUSH_SURVEY_ACTIVITY)
+    async def survey(self, question: Question) -> Survey:
+        """Read the log to its end and say what end it is."""
+        client = activity.client()
+        log = await self._logs.read(
+            client, question.task_id, run_ids=[question.run_id], thoroughly=True
+        )
+        configs = configs_of(log.state)
+        if log.continued and not (log.closed and await _is_last(client, question)):
+            return Survey(configs, "continued")
+        return Survey(configs, "closed" if log.closed else "open")
+
+    @activity.defn(name=wire.PUSH_RESUME_ACTIVITY)
+    async def resume(self, previous: str) -> PushEnd:
+        """Wait for the end of the previous delivery workflow and return what it left."""
+        workflow = activity.client().get_workflow_handle(previous, result_type=PushEnd)
+        try:
+            return await workflow.result()
+        except WorkflowFailureError as error:
+            cause = error.cause
+            if isinstance(cause, ApplicationError) and cause.type == errors.PUSH_GIVEN_UP:
+                return PushEnd.parse(cause.details[0])
+        except RPCError as error:
+            if error.status == RPCStatusCode.NOT_FOUND:
+                return PushEnd()
+            raise
+        # Terminated by an operator: it still answers what it knew.
+        known = await workflow.query(wire.PUSH_QUERY, rpc_timeout=_SHORT_RPC)
+        return PushEnd(parse_lanes(cast("list[dict[str, Any]]", known)))
+
+    async def _read(self, delivery: Delivery, position: Position) -> PushLog:
+        try:
+            return await self._logs.read(
+                activity.client(),
+                delivery.task_id,
+                run_ids=_distinct(position.run_id, delivery.run_id),
+                thoroughly=delivery.closing,
+            )
+        except RPCError as error:
+            if error.status != RPCStatusCode.NOT_FOUND:
+                raise
+            raise ApplicationError(
+                "The log of the task is no longer kept",
+                type=errors.PUSH_GIVEN_UP,
+                non_retryable=True,
+            ) from error
+
+
+class _Run:
+    """One attempt at telling one receiver."""
+
+    def __init__(
+        self,
+        options: PushOptions,
+        guard: UrlGuard,
+        push: PushConfig,
+        delivery: Delivery,
+        log: PushLog,
+    ) -> None:
+        self._options = options
+        self._guard = guard
+        self._config = push.config
+        self._delivery = delivery
+        self._end = log.next
+        self._position = delivery.position
+
+    async def deliver(self, notices: list[Notice], position: Position) -> Delivered:
+        self._position = position
+        async with self._heartbeats():
+            try:
+                destination = await self._guard.check(self._config.url)
+                async with new_client(self._options) as client:
+                    receiver = Receiver(self._config, destination, self._options, client)
+                    return await self._tell(receiver, notices)
+            except UrlRefusedError as refusal:
+                return self._failed(NotDeliveredError(f"not sent: {refusal}"))
+            except NotDeliveredError as failure:
+                return self._failed(failure)
+            except asyncio.CancelledError:
+                return self._canceled()
+
+    async def _tell(self, receiver: Receiver, notices: list[Notice]) -> Delivered:
+        until = time.monotonic() + ATTEMPT_SECONDS
+        for notice in notices:
+            if time.monotonic() > until or activity.is_worker_shutdown():
+                return Delivered("more", self._position)
+            await receiver.tell(notice)
+            self._position = notice.after
+            activity.heartbeat(_text(self._position))
+        return Delivered("delivered", self._end)
+
+    def _failed(self, failure: NotDeliveredError) -> Delivered:
+        """End a failed attempt; what it delivered before must not be delivered again."""
+        logger.info(
+            "Push config %s of task %s, attempt %d: %s",
+            self._delivery.config_id,
+            self._delivery.task_id,
+            activity.info().attempt,
+            failure,
+        )
+        if self._position != self._delivery.position:
+            return Delivered("failed", self._position)
+        pause = failure.retry_after
+        raise ApplicationError(
+            str(failure),
+            type=errors.PUSH_GIVEN_UP if failure.final else errors.PUSH_FAILED,
+            non_retryable=failure.final,
+            next_retry_delay=min(pause, self._options.maximum_interval) if pause else None,
+        ) from failure
+
+    def _canceled(self) -> Delivered:
+        if self._position != self._delivery.position:
+            return Delivered("more", self._position)
+        details = activity.cancellation_details()
+        if details is not None and details.worker_shutdown:
+            raise ApplicationError(
+                "The worker was shut down under a delivery",
+                type=errors.WORKER_SHUTDOWN,
+                next_retry_delay=_SOON,
+            )
+        raise asyncio.CancelledError
+
+    @contextlib.asynccontextmanager
+    async def _heartbeats(self) -> AsyncGenerator[None]:
+        async def beat() -> None:
+            while True:
+                activity.heartbeat(_text(self._position))
+                await asyncio.sleep(_BEAT_SECONDS)
+
+        beating = asyncio.create_task(beat())
+        try:
+            yield
+        finally:
+            beating.cancel()
+
+
+def _busy(delivery: Delivery, position: Position) -> Delivered:
+    """Leave the slot to others; a lane that is backing off keeps its pace."""
+    if activity.info().attempt == 1 or position != delivery.position:
+        return Delivered("busy", position)
+    raise ApplicationError(
+        "The worker waits for too many receivers already",
+        type=errors.PUSH_FAILED,
+        next_retry_delay=_BUSY_PAUSE,
+    )
+
+
+def _resumed(position: Position) -> Position:
+    """Return where a lost attempt had got to, as its last heartbeat says."""
+    details = activity.info().heartbeat_details
+    if not details:
+        return position
+    run_id, event_id, index = details[0]
+    return Position(run_id, int(event_id), int(index))
+
+
+def _text(position: Position) -> list[Any]:
+    return [position.run_id, position.event_id, position.index]
+
+
+def _distinct(*run_ids: str) -> list[str]:
+    return list(dict.fromkeys(run_ids))
+
+
+async def _is_last(client: Client, question: Question) -> bool:
+    """Say whether no delivery workflow follows, because the task's next run never got to it."""
+    following = wire.push_workflow_id(question.task_id, question.number + 1)
+    try:
+        await client.get_workflow_handle(following).describe(rpc_timeout=_SHORT_RPC)
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            return True
+        raise
+    return False

@@ -1,0 +1,130 @@
+"""The task's end of push notifications: start the delivery workflow and poke it.
+
+Without a config nothing happens at all. With one, the task's workflow never waits for a receiver:
+it starts a child once a run and tells it, at most a few times a second, that the log has grown.
+"""
+
+import asyncio
+import weakref
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
+from temporalio.worker import ExecuteWorkflowInput, WorkflowInboundInterceptor
+from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
+
+with workflow.unsafe.imports_passed_through():
+    from a2a_temporal._log import wire
+    from a2a_temporal._log.fold import LogState
+    from a2a_temporal._worker.push_lane import PushStart, configs_of
+
+POKE_INTERVAL = timedelta(milliseconds=250)
+
+_NUMBER = "push_child"
+
+_children: "weakref.WeakValueDictionary[str, PushChild]" = weakref.WeakValueDictionary()
+
+
+class PushChild:
+    """The delivery workflow as seen by the task's workflow.
+
+    Args:
+        state: The folded log; shared, read whenever there is something to tell.
+    """
+
+    def __init__(self, state: LogState) -> None:
+        self._state = state
+        carried = state.start.snapshot or {}
+        self._number = int(carried.get(_NUMBER, 0))
+        self._previous = ""
+        self._noticed = 0
+        self._told = 0
+        self._started = False
+        self._running: asyncio.Task[None] | None = None
+        _children[workflow.info().run_id] = self
+        self.notice()
+
+    @property
+    def carried(self) -> dict[str, int]:
+        """What the next run of the task must know (continue-as-new)."""
+        return {_NUMBER: self._number}
+
+    def notice(self) -> None:
+        """Take note that the log has grown."""
+        self._noticed += 1
+        if self._running is None and self._state.push_configs:
+            self._take_number()
+            self._running = asyncio.create_task(self._run())
+
+    async def settle(self) -> None:
+        """Wait until the child exists: only then does the close of the task reach it."""
+        if self._running is not None and not self._started:
+            await workflow.wait_condition(lambda: self._started)
+
+    async def _run(self) -> None:
+        await self._start()
+        poked = workflow.now()
+        while True:
+            await workflow.wait_condition(lambda: self._told != self._noticed)
+            rest = POKE_INTERVAL - (workflow.now() - poked)
+            if rest > timedelta(0):
+                await asyncio.sleep(rest.total_seconds())
+            poked = workflow.now()
+            self._told = self._noticed
+            child = workflow.get_external_workflow_handle(self._id)
+            try:
+                await child.signal(wire.PUSH_POKE_SIGNAL, configs_of(self._state))
+            except FailureError:
+                workflow.logger.warning("The delivery workflow %s is gone", self._id)
+                self._take_number()
+                await self._start()
+
+    @property
+    def _id(self) -> str:
+        return wire.push_workflow_id(self._state.start.task_id, self._number)
+
+    def _take_number(self) -> None:
+        """Name the next child; at once, so that a continue-as-new carries the name of this one."""
+        self._previous = self._id if self._number else ""
+        self._number += 1
+
+    async def _start(self) -> None:
+        """Start the named child, which takes over from the one before."""
+        start = self._state.start
+        while True:
+            self._told = self._noticed
+            try:
+                await workflow.start_child_workflow(
+                    wire.PUSH_WORKFLOW,
+                    PushStart(
+                        task_id=start.task_id,
+                        run_id=workflow.info().run_id,
+                        number=self._number,
+                        configs=configs_of(self._state),
+                        previous=self._previous,
+                        search_attributes=start.search_attributes,
+                    ),
+                    id=self._id,
+                    parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
+                    cancellation_type=ChildWorkflowCancellationType.ABANDON,
+                    static_summary="Push notifications",
+                )
+            except WorkflowAlreadyStartedError:
+                self._number += 1
+                continue
+            break
+        self._started = True
+
+
+class SettledPush(WorkflowInboundInterceptor):
+    """Lets no run of a task close before its delivery workflow exists, however the run ends."""
+
+    async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
+        """Run the workflow's code, then wait for the child if one is being started."""
+        try:
+            return await super().execute_workflow(input)
+        finally:
+            child = _children.get(workflow.info().run_id)
+            if child is not None:
+                await child.settle()

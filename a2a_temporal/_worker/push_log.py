@@ -1,0 +1,309 @@
+"""A task's log as its receivers see it: which event each of them is to be told, in order.
+
+A position says how far a receiver has got. It names the next event to tell, by run, history event
+and index among the events that one entry makes, and it stays valid across continue-as-new.
+"""
+
+import asyncio
+import contextlib
+import secrets
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal, cast
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.workflowservice.v1 import (
+    GetWorkflowExecutionHistoryRequest,
+    GetWorkflowExecutionHistoryResponse,
+)
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from a2a_temporal._log.entries import MessageEntry, TaskStart
+from a2a_temporal._log.fold import LogState, PushConfig, begin, fold
+from a2a_temporal._log.history import Successor, entry_of, start_of
+from a2a_temporal._log.protojson import StreamEvent
+from a2a_temporal._log.reading import NoTaskError
+
+# Temporal cuts pages at 256 batches of events, so a longer page would never count as full.
+_PAGE_EVENTS = 250
+_READ_TIMEOUT = timedelta(seconds=5)
+_QUIET_SECONDS = 0.2
+_KEPT_LOGS = 32
+_KEPT_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Position:
+    """The next event to tell: the ``index``-th one made from a history event of a run."""
+
+    run_id: str
+    event_id: int = 1
+    index: int = 0
+
+
+@dataclass(frozen=True)
+class Notice:
+    """An event to tell, where it stands, to whom, and in which trace."""
+
+    position: Position
+    after: Position
+    event: StreamEvent
+    receivers: dict[str, int]
+    traceparent: str
+
+
+class PushLog:
+    """Reads a task's log from the start of a run, and on from there with every further call.
+
+    Args:
+        client: Client of the worker.
+        task_id: The task.
+        run_id: The first run to read; the log goes on in its successors.
+
+    Attributes:
+        state: What the log says so far.
+        next: The position after all that has been read.
+        closed: The task's last run has closed.
+        continued: The first run was continued as new.
+        broken: Reading was interrupted half way; the log must be read anew.
+    """
+
+    def __init__(self, client: Client, task_id: str, run_id: str) -> None:
+        self.task_id = task_id
+        self.next = Position(run_id)
+        self.closed = False
+        self.continued = False
+        self.broken = False
+        self._client = client
+        self._state: LogState | None = None
+        self._runs = {run_id: 0}
+        self._notices: list[Notice] = []
+        self._bytes = 0
+        self._token = b""
+        self._traceparent = ""
+        self._reset = False
+        self._reading = asyncio.Lock()
+
+    @property
+    def state(self) -> LogState:
+        """The folded log.
+
+        Raises:
+            NoTaskError: Nothing of it has been read.
+        """
+        if self._state is None:
+            raise NoTaskError(self.task_id)
+        return self._state
+
+    @property
+    def light(self) -> bool:
+        """True while the read events are few enough to be kept for the next call."""
+        return self._bytes <= _KEPT_BYTES
+
+    @property
+    def configs(self) -> dict[str, PushConfig]:
+        """The configs that are set at the end of what was read."""
+        return self.state.push_configs
+
+    def pending(self, push: PushConfig, position: Position) -> list[Notice]:
+        """Return what a receiver has yet to be told from a position on."""
+        start = self._order(position)
+        return [
+            notice
+            for notice in self._notices
+            if notice.receivers.get(push.config.id) == push.since
+            and self._order(notice.position) >= start
+        ]
+
+    async def read(self, *, thoroughly: bool = False) -> None:
+        """Read what is there now.
+
+        Args:
+            thoroughly: Believe in the end of the log only when Temporal has nothing more to give.
+
+        Raises:
+            NoTaskError: The workflow is no A2A task.
+            temporalio.service.RPCError: Temporal did not answer, or no longer knows the run.
+        """
+        async with self._reading:
+            if self.broken:
+                return
+            self.broken = True
+            while not self.closed:
+                page = await self._next_page()
+                if page is None:
+                    break
+                full = len(page.history.events) >= _PAGE_EVENTS
+                moved = await self._read_page(page)
+                if not (full or moved or thoroughly):
+                    break
+            self.broken = False
+
+    async def _next_page(self) -> GetWorkflowExecutionHistoryResponse | None:
+        """Return the next page; ``None`` when there is nothing new."""
+        reading = self._client.workflow_service.get_workflow_execution_history(
+            GetWorkflowExecutionHistoryRequest(
+                namespace=self._client.namespace,
+                execution=WorkflowExecution(workflow_id=self.task_id, run_id=self.next.run_id),
+                maximum_page_size=_PAGE_EVENTS,
+                next_page_token=self._token,
+                # Not to wait, but to get a token with which to read on later.
+                wait_new_event=True,
+            ),
+            retry=not self._token,
+            timeout=_READ_TIMEOUT,
+        )
+        if not self._token:
+            return await reading
+        try:
+            return await asyncio.wait_for(reading, _QUIET_SECONDS)
+        except (TimeoutError, asyncio.TimeoutError):
+            return None
+
+    async def _read_page(self, page: GetWorkflowExecutionHistoryResponse) -> bool:
+        """Fold a page; say whether the log goes on in another run."""
+        successor: Successor | None = None
+        for event in page.history.events:
+            successor = await self._read_event(event)
+            self.next = Position(self.next.run_id, event.event_id + 1)
+        self._token = page.next_page_token
+        if successor is not None:
+            self._token = b""
+            self.next = Position(successor.run_id)
+            self._runs[successor.run_id] = len(self._runs)
+        elif not self._token:
+            self.closed = True
+        return successor is not None
+
+    async def _read_event(self, event: HistoryEvent) -> Successor | None:
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+            await self._begin(event)
+            return None
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
+            newer = await self._newer_run()
+            if newer:
+                self._reset = True
+                return Successor(newer)
+        if self._reset and _is_reset_point(event):
+            self._reset = False
+            self._note(event, [self.state.copy_task()])
+        entry = await entry_of(event, self._client.data_converter)
+        if isinstance(entry, Successor):
+            self.continued = self.continued or len(self._runs) == 1
+            return entry
+        if entry is not None:
+            if isinstance(entry, MessageEntry):
+                self._trace(entry.request)
+            self._note(event, fold(self.state, entry))
+        return None
+
+    async def _begin(self, event: HistoryEvent) -> None:
+        start = await start_of(event, self._client.data_converter)
+        if start is None:
+            raise NoTaskError(self.task_id)
+        self._state = begin(start)
+        self._trace(start.request)
+        if _is_new(start):
+            self._note(event, [self.state.copy_task()])
+
+    def _note(self, event: HistoryEvent, made: list[StreamEvent]) -> None:
+        configs = self.state.push_configs
+        receivers = {config_id: push.since for config_id, push in configs.items()}
+        if self._reset or not receivers:
+            return
+        run_id = self.next.run_id
+        for index, each in enumerate(made):
+            position = Position(run_id, event.event_id, index)
+            after = Position(run_id, event.event_id, index + 1)
+            self._notices.append(Notice(position, after, each, receivers, self._traceparent))
+            self._bytes += each.ByteSize()
+
+    def _trace(self, request: dict[str, object]) -> None:
+        headers = request.get("headers")
+        if isinstance(headers, dict):
+            self._traceparent = str(cast("dict[str, Any]", headers).get("traceparent", ""))
+        else:
+            self._traceparent = ""
+
+    def _order(self, position: Position) -> tuple[int, int, int]:
+        return self._runs.get(position.run_id, 0), position.event_id, position.index
+
+    async def _newer_run(self) -> str:
+        """Return the run that replaced a terminated one (a reset), if there is any."""
+        described = await self._client.get_workflow_handle(self.task_id).describe(
+            rpc_timeout=_READ_TIMEOUT
+        )
+        return described.run_id if described.run_id not in self._runs else ""
+
+
+class PushLogs:
+    """The logs a worker has read lately, so that the next delivery reads only what is new."""
+
+    def __init__(self) -> None:
+        self._logs: OrderedDict[tuple[str, str], PushLog] = OrderedDict()
+
+    async def read(
+        self, client: Client, task_id: str, *, run_ids: Sequence[str], thoroughly: bool = False
+    ) -> PushLog:
+        """Return a task's log as it is now, from the first of the runs that still exists.
+
+        Raises:
+            NoTaskError: The workflow is no A2A task.
+            temporalio.service.RPCError: Temporal did not answer, or knows none of the runs.
+        """
+        for run_id in run_ids[:-1]:
+            try:
+                return await self._read(client, task_id, run_id, thoroughly)
+            except RPCError as error:
+                if error.status != RPCStatusCode.NOT_FOUND:
+                    raise
+        return await self._read(client, task_id, run_ids[-1], thoroughly)
+
+    async def _read(self, client: Client, task_id: str, run_id: str, thoroughly: bool) -> PushLog:
+        key = (task_id, run_id)
+        log = self._logs.get(key)
+        if log is not None:
+            with contextlib.suppress(RPCError):
+                await log.read(thoroughly=thoroughly)
+        if log is None or log.broken:
+            log = PushLog(client, task_id, run_id)
+            await log.read(thoroughly=thoroughly)
+        self._logs[key] = log
+        self._logs.move_to_end(key)
+        if not log.light:
+            del self._logs[key]
+        elif len(self._logs) > _KEPT_LOGS:
+            self._logs.popitem(last=False)
+        return log
+
+
+def child_traceparent(traceparent: str) -> str:
+    """Return the trace context of one delivery: a new span in the trace of the client's call.
+
+    Without a trace it opens one, so that a receiver's records can be told apart all the same.
+    """
+    fields = traceparent.split("-")
+    span = secrets.token_hex(8)
+    if len(fields) == 4 and len(fields[1]) == 32 and set(fields[1]) - {"0"}:
+        return f"{fields[0]}-{fields[1]}-{span}-{fields[3]}"
+    return f"00-{secrets.token_hex(16)}-{span}-00"
+
+
+def _is_new(start: TaskStart) -> bool:
+    return start.snapshot is None
+
+
+def _is_reset_point(event: HistoryEvent) -> bool:
+    failed = event.workflow_task_failed_event_attributes
+    return (
+        event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED
+        and failed.cause == WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW
+    )
+
+
+End = Literal["open", "closed", "continued"]
