@@ -54,7 +54,7 @@ class ConnectionSettingsError(Exception):
 
 
 class TemporalUnreachableError(ConnectionError):
-    """Temporal does not answer at the address that is set. It may be down: trying again helps."""
+    """Temporal does not answer at its address. It may be down: trying again may help."""
 
 
 AGENT_FAILED: Final = "a2a.AgentFailed"

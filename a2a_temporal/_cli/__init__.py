@@ -2,6 +2,7 @@
 
 import click
 
+from a2a_temporal._cli.demo import demo
 from a2a_temporal._cli.dev import dev
 from a2a_temporal._cli.doctor import doctor
 from a2a_temporal._cli.serve import serve
@@ -17,6 +18,7 @@ def main() -> None:
     """
 
 
+main.add_command(demo)
 main.add_command(dev)
 main.add_command(serve)
 main.add_command(worker)

@@ -31,6 +31,7 @@ from a2a_temporal._log.reading import NoTaskError
 _POLL_TIMEOUT = timedelta(seconds=65)
 _SHORT_RPC_TIMEOUT = timedelta(seconds=5)
 _PAGE_EVENTS = 1000
+_FIRST_PAGE = 0.5
 _KEPT_EVENTS = 10_000
 _KEPT_BYTES = 16 * 1024 * 1024
 
@@ -72,7 +73,6 @@ class Follower:
         failure: Why reading ended early; readers raise it.
         finished: Nothing more will come.
         quiet_since: Event-loop time of the last page that held something.
-        heated_at: Event-loop time since when it may poll.
     """
 
     def __init__(self, client: Client, task_id: str, render_result: RenderResult | None) -> None:
@@ -80,7 +80,9 @@ class Follower:
         self.state: LogState | None = None
         self.failure: BaseException | None = None
         self.finished = False
-        self.heated_at = 0.0
+        self._heated_at = 0.0
+        self._polled = False
+        self._entries = 0
         self.quiet_since = asyncio.get_running_loop().time()
         self.readers: set[Reader] = set()
         self._client = client
@@ -114,8 +116,13 @@ class Follower:
 
     @property
     def idle(self) -> bool:
-        """True while nothing but the next page is awaited: reading may be interrupted."""
-        return self._caught_up and self._polling
+        """True while nothing but something new is awaited: reading may be interrupted.
+
+        After a pause the first page may hold what happened meanwhile, so it is read first, or
+        waited for long enough to know that there is none.
+        """
+        waited = asyncio.get_running_loop().time() - self._heated_at
+        return self._caught_up and self._polling and (self._polled or waited > _FIRST_PAGE)
 
     @property
     def indexed(self) -> tuple[str, int]:
@@ -149,8 +156,11 @@ class Follower:
         """End reading without a failure: readers see the log end where it is."""
         self._finish()
 
-    async def poll(self) -> None:
+    async def poll(self) -> bool:
         """Read the next page of the log, waiting for it where there is none yet.
+
+        Returns:
+            Whether the page held an entry; most steps of the engine are none.
 
         Raises:
             NoTaskError: The workflow is no A2A task.
@@ -172,7 +182,15 @@ class Follower:
             )
         finally:
             self._polling = False
+        before = self._entries
         await self._read_page(page)
+        self._polled = True
+        return self._entries > before
+
+    def heat(self) -> None:
+        """Note that reading goes on after a pause: the next page is due at once."""
+        self._polled = False
+        self._heated_at = asyncio.get_running_loop().time()
 
     def restart(self) -> None:
         """Read the log from its start again, after Temporal refused to go on where we were."""
@@ -211,6 +229,7 @@ class Follower:
                 self._rebuilding = True
                 return Successor(newer)
         entry = await entry_of(event, self._client.data_converter)
+        self._entries += entry is not None
         if isinstance(entry, Successor):
             return entry
         if entry is not None and self.state is not None:

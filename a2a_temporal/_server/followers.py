@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import logging
+from collections import deque
 from collections.abc import AsyncGenerator
 from datetime import datetime, timedelta, timezone
 
@@ -31,8 +32,7 @@ _WAKE_INTERVAL = 1.0
 _SWEEP_WORKING = 3.0
 _SWEEP_PARKED = 60.0
 _SWEEPS_PER_WAKE = 100
-# A woken follower keeps its poll at least this long: time to read what it was woken for.
-_HOT_FOR = 0.5
+_ENGINE_STEP = 0.004
 _CLOCK_SKEW = timedelta(seconds=10)
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 3.0
 _RPC_TIMEOUT = timedelta(seconds=5)
@@ -59,12 +59,12 @@ class Followers:
     ) -> None:
         self._client = client
         self._agent = agent
-        self._budget = long_polls
+        self._free = long_polls
+        self._waiting: deque[asyncio.Future[None]] = deque()
         self._render_result = render_result
         self._followers: dict[str, Follower] = {}
         self._hot: dict[Follower, asyncio.Task[None]] = {}
         self._cold: dict[Follower, float] = {}
-        self._room = asyncio.Event()
         self._waker: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
 
@@ -126,28 +126,36 @@ class Followers:
         task = self._hot.pop(follower, None)
         if task is not None:
             task.cancel()
-        self._room.set()
 
     def _heat(self, follower: Follower) -> None:
         """Let a follower poll."""
         self._cold.pop(follower, None)
         if follower not in self._hot and not follower.finished and not self.closing:
-            follower.heated_at = asyncio.get_running_loop().time()
+            follower.heat()
             self._hot[follower] = asyncio.create_task(self._poll(follower))
 
     def _cool(self, follower: Follower) -> None:
         """Take a follower's poll away; it goes on from where it is once it is woken."""
-        self._hot.pop(follower).cancel()
+        del self._hot[follower]
         self._cold[follower] = asyncio.get_running_loop().time()
         if self._waker is None or self._waker.done():
             self._waker = asyncio.create_task(self._wake_changed())
 
     async def _poll(self, follower: Follower) -> None:
-        await self._make_room()
+        """Hold one of the polls until the log ends or somebody else needs it."""
+        await self._take_poll()
+        try:
+            await self._poll_on(follower)
+        finally:
+            self._pass_on_poll()
+
+    async def _poll_on(self, follower: Follower) -> None:
         pause = _SHORTEST_PAUSE
         while not follower.finished:
             try:
-                await follower.poll()
+                if not await follower.poll():
+                    # Steps of the engine that are no entries come in quick succession.
+                    await asyncio.sleep(_ENGINE_STEP)
                 pause = _SHORTEST_PAUSE
             except NoTaskError as error:
                 follower.fail(error)
@@ -155,9 +163,10 @@ class Followers:
                 if self._handle(error, follower):
                     await asyncio.sleep(pause)
                     pause = min(pause * 2, _LONGEST_PAUSE)
-            self._room.set()
+            if self._waiting and follower.ready and not follower.finished:
+                self._cool(follower)
+                return
         self._hot.pop(follower, None)
-        self._room.set()
 
     def _handle(self, error: RPCError | RuntimeError, follower: Follower) -> bool:
         """Return True when polling goes on after a pause."""
@@ -177,17 +186,32 @@ class Followers:
         logger.debug("Reading task %s is interrupted: %s", follower.task_id, error)
         return True
 
-    async def _make_room(self) -> None:
-        """Return when the number of polls is within the budget, cooling the quietest if needed."""
-        while len(self._hot) > self._budget:
-            now = asyncio.get_running_loop().time()
-            idle = [each for each in self._hot if each.idle and now - each.heated_at > _HOT_FOR]
-            if idle:
-                self._cool(min(idle, key=lambda each: (not each.parked, each.quiet_since)))
-            else:
-                self._room.clear()
-                with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(self._room.wait(), _HOT_FOR)
+    async def _take_poll(self) -> None:
+        """Return when a poll is free, first come first served; the quietest gives its up."""
+        if self._free > 0:
+            self._free -= 1
+            return
+        idle = [each for each in self._hot if each.idle]
+        if idle:
+            quietest = min(idle, key=lambda each: (not each.parked, each.quiet_since))
+            self._hot[quietest].cancel()
+            self._cool(quietest)
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._pass_on_poll()
+            raise
+
+    def _pass_on_poll(self) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
 
     async def _wake_changed(self) -> None:
         """While followers are cold: heat those whose task has changed, and sweep the others."""

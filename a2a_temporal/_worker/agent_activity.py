@@ -256,8 +256,10 @@ def _context(turn_input: TurnInput, task: Task | None) -> RequestContext:
 async def _heartbeats(interval: timedelta) -> AsyncGenerator[None]:
     async def beat() -> None:
         while True:
-            activity.heartbeat()
+            # Sleep first: the server counts from the start of the activity anyway, and most turns
+            # are over before the first beat.
             await asyncio.sleep(interval.total_seconds())
+            activity.heartbeat()
 
     beating = asyncio.create_task(beat())
     try:

@@ -219,6 +219,7 @@ class PublishingQueue(EventQueue):
             self._urgent = False
             self._room.set()
             self._sequence += 1
+            self._last_sent = time.monotonic()
             await self._send(
                 {
                     "version": wire.LOG_VERSION,
@@ -231,7 +232,6 @@ class PublishingQueue(EventQueue):
                     **({"source": self._source} if self._source else {}),
                 }
             )
-            self._last_sent = time.monotonic()
 
 
 def completed() -> TaskStatusUpdateEvent:
