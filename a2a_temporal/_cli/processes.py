@@ -112,6 +112,7 @@ async def run_api(
         client,
         agent_card=served_card(agent.card, url, replace=public_url is not None),
         task_queue=task_queue,
+        workflow=agent.served_workflow,
         options=agent.handler_options,
     )
     app = create_app(handler)
@@ -134,19 +135,22 @@ async def run_api(
 async def run_worker(
     client: Client, agent: Agent, *, task_queue: str, grace: timedelta, stop: asyncio.Event
 ) -> None:
-    """Run turns of an agent until the stop; running ones get the grace time, then move on.
+    """Run what an agent does until the stop; running turns get the grace time, then move on.
 
     Raises:
         click.ClickException: The agent has nothing that a worker could run.
     """
-    if agent.executor is None:
+    if agent.executor is None and not agent.worker_workflows and not agent.activities:
         raise click.ClickException(
-            f"agent {agent.card.name!r} has no executor: there is nothing for a worker to run"
+            f"agent {agent.card.name!r} has neither executor, workflows nor activities: there is "
+            "nothing for a worker to run"
         )
     while not stop.is_set():
         worker = Worker(
             client,
             task_queue=task_queue,
+            workflows=agent.worker_workflows,
+            activities=agent.activities,
             plugins=[A2APlugin(agent_executor=agent.executor, options=agent.agent_options)],
             graceful_shutdown_timeout=grace,
         )
