@@ -209,6 +209,9 @@ async def all_of(*awaitables: Awaitable[Any]) -> list[Any]:
     futures = [asyncio.ensure_future(awaitable) for awaitable in awaitables]
     if futures:
         await asyncio.wait(futures)
+    failures = [error for future in futures if (error := future.exception()) is not None]
+    if failures:
+        raise failures[0]
     return [future.result() for future in futures]
 
 
