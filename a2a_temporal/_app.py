@@ -42,6 +42,7 @@ DEFAULT_MAX_BODY_BYTES = 10 * 1024 * 1024
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 _FIRST_START_SECONDS = 3.0
 _LONGEST_PAUSE_SECONDS = 15.0
+_SETTLE_SECONDS = 0.2
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -110,6 +111,9 @@ def create_app(
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await handler.aclose()
+            # Long polls were cancelled: their native threads need a moment before the process may
+            # end, or it hangs in the end of the interpreter.
+            await asyncio.sleep(_SETTLE_SECONDS)
 
     app = Starlette(
         routes=[

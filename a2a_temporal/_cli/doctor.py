@@ -21,19 +21,17 @@ def doctor(task_queue: str | None, profile: str | None, verbose: bool) -> None:
     Changes nothing. Ends with exit code 1 when a check failed.
     """
     configure_logging(verbose=verbose)
-    failed = False
 
-    async def main(stop: asyncio.Event) -> None:
-        nonlocal failed
+    async def main(stop: asyncio.Event) -> int:
+        failed = False
         async for finding in examine(profile=profile, task_queue=task_queue):
             _show(finding)
             failed = failed or finding.level is Level.FAIL
             if stop.is_set():
-                return
+                break
+        return int(failed)
 
     run(main)
-    if failed:
-        raise click.exceptions.Exit(1)
 
 
 def _show(finding: Finding) -> None:
