@@ -13,6 +13,7 @@ import click
 from temporalio.exceptions import ApplicationError
 
 from a2a_temporal._cli.agents import AgentLoadError
+from a2a_temporal._cli.core_logs import forward_core_logs
 from a2a_temporal._embedded import EmbeddedTemporalError
 from a2a_temporal.errors import (
     WORKER_SHUTDOWN,
@@ -44,6 +45,7 @@ def configure_logging(*, verbose: bool) -> None:
     )
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.INFO if verbose else logging.WARNING)
+    forward_core_logs(verbose=verbose)
     if not verbose:
         logging.getLogger("temporalio.activity").addFilter(_is_no_shutdown)
 
