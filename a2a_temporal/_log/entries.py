@@ -4,16 +4,17 @@ A malformed entry parses to ``None`` and is skipped, in the workflow and in ever
 that a stray signal sent by hand can neither break a task nor make two readers disagree.
 """
 
+import math
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeGuard, cast
 
 from a2a.types.a2a_pb2 import Message, TaskPushNotificationConfig
 from google.protobuf.json_format import ParseError
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from a2a_temporal._log import wire
-from a2a_temporal._log.protojson import StreamEvent, event_from_json, from_json
+from a2a_temporal._log.protojson import StreamEvent, check_depth, event_from_json, from_json
 
 
 @dataclass(frozen=True)
@@ -104,54 +105,72 @@ class CloseEntry:
 
 Entry = MessageEntry | EventsEntry | PushConfigEntry | EmissionEntry | CloseEntry
 
+# What parsing JSON of any shape may raise.
+_MALFORMED = (
+    ParseError,
+    AttributeError,
+    KeyError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+_START_TYPES: dict[str, type | tuple[type, ...]] = {
+    "task_id": str,
+    "context_id": str,
+    "agent": str,
+    "message": dict,
+    "owner": str,
+    "tenant": str,
+    "request": dict,
+    "at": str,
+    "snapshot": (dict, type(None)),
+    "push_config": (dict, type(None)),
+    "search_attributes": bool,
+    "plain": bool,
+    "version": int,
+}
+
 
 def parse_start(value: Any) -> TaskStart | None:
     """Read the input of a workflow; ``None`` when that workflow is no A2A task."""
-    if not isinstance(value, dict):
+    if not _is_object(value) or not _is_finite(value):
         return None
-    fields = cast("dict[str, Any]", value)
-    known = {name: fields[name] for name in TaskStart.__dataclass_fields__ if name in fields}
-    texts = ("task_id", "context_id", "agent")
-    if not all(isinstance(known.get(name), str) and known[name] for name in texts):
+    known = {name: value[name] for name in TaskStart.__dataclass_fields__ if name in value}
+    if not all(isinstance(known[name], _START_TYPES.get(name, object)) for name in known):
         return None
-    if not isinstance(known.get("message"), dict):
+    try:
+        start = TaskStart(**known)
+        check_depth(from_json(start.message, Message()))
+        parse_time(start.at)
+        if start.push_config:
+            parse_push_config(start.push_config)
+    except _MALFORMED:
         return None
-    return TaskStart(**known)
+    return start if start.task_id and start.context_id and start.agent else None
 
 
 def parse_signal(name: str, value: Any) -> Entry | None:
     """Read the argument of a signal; ``None`` when it is no entry of the log."""
-    if not isinstance(value, dict):
+    if not _is_object(value) or not _is_finite(value):
         return None
-    fields = cast("dict[str, Any]", value)
     try:
         if name == wire.MESSAGE_SIGNAL:
-            message = from_json(fields["message"], Message())
-            if not message.message_id:
-                return None
-            attached = fields.get("push_config")
-            return MessageEntry(
-                message,
-                dict(fields.get("request") or {}),
-                _at(fields),
-                parse_push_config(attached) if attached else None,
-            )
+            return _message_entry(value)
         if name == wire.PUSH_CONFIG_SIGNAL:
-            if "set" in fields:
-                config = parse_push_config(fields["set"])
-                return PushConfigEntry(config.id, config, _at(fields))
-            return PushConfigEntry(str(fields["delete"]), None, _at(fields))
+            return _push_config_entry(value)
         if name == wire.EVENTS_SIGNAL:
             return EventsEntry(
-                turn=int(fields["turn"]),
-                attempt=int(fields["attempt"]),
-                sequence=int(fields["sequence"]),
-                events=[event_from_json(event) for event in fields["events"]],
-                at=_at(fields),
-                done=bool(fields.get("done", False)),
-                source=str(fields.get("source", "")),
+                turn=int(value["turn"]),
+                attempt=int(value["attempt"]),
+                sequence=int(value["sequence"]),
+                events=[event_from_json(event) for event in value["events"]],
+                at=_at(value),
+                done=bool(value.get("done", False)),
+                source=str(value.get("source", "")),
             )
-    except (ParseError, KeyError, TypeError, ValueError):
+    except _MALFORMED:
         return None
     return None
 
@@ -171,13 +190,53 @@ def parse_push_config(value: Any) -> TaskPushNotificationConfig:
 
 def parse_emission(value: Any) -> EmissionEntry | None:
     """Read the memo entry that workflow code wrote; ``None`` when it is none."""
-    if not isinstance(value, dict):
+    if not _is_object(value) or not _is_finite(value):
         return None
-    fields = cast("dict[str, Any]", value)
     try:
-        return EmissionEntry([event_from_json(event) for event in fields["events"]], _at(fields))
-    except (ParseError, KeyError, TypeError, ValueError):
+        return EmissionEntry([event_from_json(event) for event in value["events"]], _at(value))
+    except _MALFORMED:
         return None
+
+
+def _message_entry(value: dict[str, Any]) -> MessageEntry | None:
+    message = from_json(value["message"], Message())
+    check_depth(message)
+    request = value.get("request")
+    if not message.message_id:
+        return None
+    attached = value.get("push_config")
+    return MessageEntry(
+        message,
+        request if _is_object(request) else {},
+        _at(value),
+        parse_push_config(attached) if attached else None,
+    )
+
+
+def _push_config_entry(value: dict[str, Any]) -> PushConfigEntry:
+    if "set" in value:
+        config = parse_push_config(value["set"])
+        return PushConfigEntry(config.id, config, _at(value))
+    return PushConfigEntry(str(value["delete"]), None, _at(value))
+
+
+def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _is_finite(value: Any) -> bool:
+    """Say whether ``value`` is JSON that a Task can be written in again: without inf and nan."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, float):
+            if not math.isfinite(each):
+                return False
+        elif isinstance(each, dict):
+            waiting += cast("dict[str, Any]", each).values()
+        elif isinstance(each, list):
+            waiting += cast("list[Any]", each)
+    return True
 
 
 def now_text(at: datetime) -> str:

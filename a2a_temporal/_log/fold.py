@@ -8,6 +8,7 @@ message is always handled, so a COMPLETED that an agent reports while later mess
 reads as WORKING: the task completes with the last of them.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,8 +25,10 @@ from a2a.types.a2a_pb2 import (
     TaskStatus,
     TaskStatusUpdateEvent,
 )
+from google.protobuf import json_format
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from a2a_temporal._log.checkpoint import Checkpoint
 from a2a_temporal._log.entries import (
     CloseEntry,
     EmissionEntry,
@@ -37,7 +40,7 @@ from a2a_temporal._log.entries import (
     parse_push_config,
     parse_time,
 )
-from a2a_temporal._log.protojson import StreamEvent, digest, from_json, to_json
+from a2a_temporal._log.protojson import StreamEvent, check_depth, digest, from_json, to_json
 from a2a_temporal._log.requests import open_requests
 
 TERMINAL_STATES = frozenset(
@@ -51,6 +54,8 @@ TERMINAL_STATES = frozenset(
 INTERRUPTED_STATES = frozenset(
     {TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED}
 )
+# A state that this version does not know (a newer writer, a signal by hand) changes no state.
+_SPECIFIED_STATES = frozenset(TaskState.values()) - {TaskState.TASK_STATE_UNSPECIFIED}
 
 
 @dataclass(frozen=True)
@@ -75,21 +80,12 @@ class PushConfig:
 
 
 @dataclass
-class _Checkpoint:
-    """What a turn began with, so that a lost attempt's half-built work can be dropped."""
-
-    artifacts: list[Artifact] = field(default_factory=list[Artifact])
-    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
-    agent_message_ids: set[str] = field(default_factory=set[str])
-
-
-@dataclass
 class _Source:
-    """An activity of a workflow author that publishes: its attempt, and what that has built."""
+    """An activity of a workflow author that publishes: its attempt, and what was before it."""
 
+    checkpoint: Checkpoint
     attempt: int = 0
     sequence: int = 0
-    artifact_ids: list[str] = field(default_factory=list[str])
 
 
 @dataclass
@@ -113,7 +109,7 @@ class LogState:
     turn_done: bool = False
     status_turn: int = 0
     reply: Message | None = None
-    checkpoint: _Checkpoint = field(default_factory=_Checkpoint)
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
     approvers: set[str] = field(default_factory=set[str])
     sources: dict[str, _Source] = field(default_factory=dict[str, _Source])
     render_result: Callable[[Any], list[Part]] | None = None
@@ -215,6 +211,8 @@ def snapshot(state: LogState) -> dict[str, Any]:
             for message_id, accepted in state.accepted.items()
         },
         "turn": state.turn,
+        "attempt": state.attempt,
+        "sequence": state.sequence,
         "turn_done": state.turn_done,
         "status_turn": state.status_turn,
         "approvers": sorted(state.approvers),
@@ -224,6 +222,7 @@ def snapshot(state: LogState) -> dict[str, Any]:
             for push in state.push_configs.values()
         ],
         "push_revision": state.push_revision,
+        **({} if state.turn_done else {"checkpoint": state.checkpoint.to_json()}),
     }
 
 
@@ -242,12 +241,15 @@ def _restore(start: TaskStart) -> LogState:
             for message_id, (turn, content) in carried["accepted"].items()
         },
         turn=int(carried.get("turn", 0)),
+        attempt=int(carried.get("attempt", 0)),
+        sequence=int(carried.get("sequence", 0)),
         turn_done=bool(carried.get("turn_done", False)),
         status_turn=int(carried.get("status_turn", 0)),
         approvers=set(carried.get("approvers", [])),
         reply=from_json(reply, Message()) if reply else None,
         push_configs={push.config.id: push for push in push_configs},
         push_revision=int(carried.get("push_revision", 0)),
+        checkpoint=Checkpoint.from_json(carried.get("checkpoint") or {}),
     )
 
 
@@ -289,35 +291,31 @@ def _fold_agent_events(state: LogState, entry: EventsEntry) -> list[StreamEvent]
     elif entry.attempt > state.attempt:
         if state.turn_done:
             return []
-        made += _drop_attempt(state)
+        made += _drop_attempt(state, state.checkpoint)
     elif entry.sequence <= state.sequence:
         return []
     state.attempt = entry.attempt
     state.sequence = entry.sequence
     for event in entry.events:
-        made += _apply(state, event, entry.at, turn=entry.turn)
-    state.turn_done = entry.done
+        made += _apply(state, event, entry.at, turn=entry.turn, kept=state.checkpoint)
+    state.turn_done = state.turn_done or entry.done
     return made
 
 
 def _fold_source_events(state: LogState, entry: EventsEntry) -> list[StreamEvent]:
-    source = state.sources.setdefault(entry.source, _Source())
+    source = state.sources.get(entry.source)
+    if source is None:
+        source = _Source(Checkpoint(messages=len(state.task.history)))
+        state.sources[entry.source] = source
     if (entry.attempt, entry.sequence) <= (source.attempt, source.sequence):
         return []
     made: list[StreamEvent] = []
     if entry.attempt > source.attempt:
-        if source.artifact_ids:
-            kept = [a for a in state.task.artifacts if a.artifact_id not in source.artifact_ids]
-            state.task.ClearField("artifacts")
-            state.task.artifacts.extend(kept)
-            made.append(state.copy_task())
-        source.artifact_ids.clear()
+        made += _drop_attempt(state, source.checkpoint)
         source.attempt = entry.attempt
     source.sequence = entry.sequence
     for event in entry.events:
-        if isinstance(event, TaskArtifactUpdateEvent) and not event.append:
-            source.artifact_ids.append(event.artifact.artifact_id)
-        made += _apply(state, event, entry.at)
+        made += _apply(state, event, entry.at, kept=source.checkpoint)
     return made
 
 
@@ -326,57 +324,47 @@ def _open_turn(state: LogState, turn: int) -> None:
     state.attempt = 0
     state.sequence = 0
     state.turn_done = False
-    kept = _Checkpoint(metadata=to_json(state.task.metadata))
-    for artifact in state.task.artifacts:
-        copy = Artifact()
-        copy.CopyFrom(artifact)
-        kept.artifacts.append(copy)
-    state.checkpoint = kept
+    state.checkpoint = Checkpoint(messages=len(state.task.history))
 
 
-def _drop_attempt(state: LogState) -> list[StreamEvent]:
-    """Forget what a lost attempt had built; its successor builds it again.
+def _drop_attempt(state: LogState, kept: Checkpoint) -> list[StreamEvent]:
+    """Forget what a lost attempt had built and asked; its successor does it again.
 
-    Readers that already saw artifacts of the lost attempt get the Task anew: A2A has no event that
-    takes an artifact back.
+    Readers that already saw some of it get the Task anew: A2A has no event that takes an artifact
+    or a message back.
     """
-    task, kept = state.task, state.checkpoint
-    built = len(task.artifacts) != len(kept.artifacts) or any(
-        now != then for now, then in zip(task.artifacts, kept.artifacts, strict=False)
-    )
-    task.ClearField("artifacts")
-    task.artifacts.extend(kept.artifacts)
-    task.metadata.Clear()
-    from_json(kept.metadata, task.metadata)
-    lost = kept.agent_message_ids
-    if lost:
-        history = [message for message in task.history if message.message_id not in lost]
-        task.ClearField("history")
-        task.history.extend(history)
-        if task.status.message.message_id in lost:
-            task.status.ClearField("message")
-        lost.clear()
-    return [state.copy_task()] if built else []
+    return [state.copy_task()] if kept.restore(state.task) else []
 
 
 def _apply(
-    state: LogState, event: StreamEvent, at: Timestamp, *, turn: int | None = None
+    state: LogState,
+    event: StreamEvent,
+    at: Timestamp,
+    *,
+    turn: int | None = None,
+    kept: Checkpoint | None = None,
 ) -> list[StreamEvent]:
+    """Apply one event of a turn, an activity or (without ``kept``) the workflow itself."""
     if state.terminal:
         return []
     match event:
         case TaskStatusUpdateEvent():
-            return [_set_status(state, event, at, turn=turn)]
+            return [_set_status(state, event, at, turn=turn, kept=kept)]
         case TaskArtifactUpdateEvent():
-            return [_set_artifact(state, event)]
+            return [_set_artifact(state, event, kept=kept)]
         case Message():
-            return [_set_reply(state, event, at)]
+            return [_set_reply(state, event, at, turn=turn, kept=kept)]
         case Task():
-            return _merge_task(state, event, at, turn=turn)
+            return _merge_task(state, event, at, turn=turn, kept=kept)
 
 
 def _set_status(
-    state: LogState, event: TaskStatusUpdateEvent, at: Timestamp, *, turn: int | None = None
+    state: LogState,
+    event: TaskStatusUpdateEvent,
+    at: Timestamp,
+    *,
+    turn: int | None = None,
+    kept: Checkpoint | None = None,
 ) -> TaskStatusUpdateEvent:
     task = state.task
     made = TaskStatusUpdateEvent()
@@ -387,10 +375,12 @@ def _set_status(
     if status.HasField("message"):
         status.message.task_id = task.id
         status.message.context_id = task.context_id
-        if turn is not None:
-            state.checkpoint.agent_message_ids.add(status.message.message_id)
+    if status.state not in _SPECIFIED_STATES:
+        status.state = task.status.state
     if turn is not None and turn < state.turns and status.state == TaskState.TASK_STATE_COMPLETED:
         status.state = TaskState.TASK_STATE_WORKING
+    if kept is not None:
+        _remember(kept, task, made)
     reported = status.timestamp if status.HasField("timestamp") else at
     status.timestamp.CopyFrom(max(task.status.timestamp, reported, key=_nanoseconds))
     _file_status_message(task)
@@ -401,7 +391,17 @@ def _set_status(
     return made
 
 
-def _set_artifact(state: LogState, event: TaskArtifactUpdateEvent) -> TaskArtifactUpdateEvent:
+def _remember(kept: Checkpoint, task: Task, update: TaskStatusUpdateEvent) -> None:
+    """Note what an attempt's status is about to change."""
+    if update.status.HasField("message"):
+        kept.message_ids.add(update.status.message.message_id)
+    kept.asked = update.status.state in INTERRUPTED_STATES
+    kept.keep_metadata(task.metadata, update.metadata)
+
+
+def _set_artifact(
+    state: LogState, event: TaskArtifactUpdateEvent, *, kept: Checkpoint | None = None
+) -> TaskArtifactUpdateEvent:
     task = state.task
     made = TaskArtifactUpdateEvent()
     made.CopyFrom(event)
@@ -409,6 +409,8 @@ def _set_artifact(state: LogState, event: TaskArtifactUpdateEvent) -> TaskArtifa
     made.context_id = task.context_id
     update = made.artifact
     known = next((a for a in task.artifacts if a.artifact_id == update.artifact_id), None)
+    if kept is not None:
+        kept.keep_artifact(update.artifact_id, known)
     if known is None:
         made.append = False
         task.artifacts.append(update)
@@ -421,43 +423,74 @@ def _set_artifact(state: LogState, event: TaskArtifactUpdateEvent) -> TaskArtifa
     return made
 
 
-def _set_reply(state: LogState, message: Message, at: Timestamp) -> TaskStatusUpdateEvent:
-    """An agent answered with a Message instead of a task: that ends it."""
+def _set_reply(
+    state: LogState,
+    message: Message,
+    at: Timestamp,
+    *,
+    turn: int | None,
+    kept: Checkpoint | None,
+) -> TaskStatusUpdateEvent:
+    """An agent answered with a Message instead of a task: that ends it, unless others wait."""
     reply = Message()
     reply.CopyFrom(message)
     reply.context_id = state.task.context_id
-    state.reply = reply
     status = TaskStatus(state=TaskState.TASK_STATE_COMPLETED, message=reply)
-    return _set_status(state, TaskStatusUpdateEvent(status=status), at)
+    update = TaskStatusUpdateEvent(status=status)
+    made = _set_status(state, update, at, turn=turn, kept=kept)
+    if state.terminal:
+        state.reply = reply
+    return made
 
 
 def _merge_task(
-    state: LogState, reported: Task, at: Timestamp, *, turn: int | None
+    state: LogState,
+    reported: Task,
+    at: Timestamp,
+    *,
+    turn: int | None,
+    kept: Checkpoint | None,
 ) -> list[StreamEvent]:
     """An agent sent a whole Task: take what is new in it, keep what the log already knows."""
-    made: list[StreamEvent] = []
-    known = {message.message_id for message in state.task.history}
-    for message in reported.history:
-        if message.message_id not in known:
-            _file_status_message(state.task)
-            state.task.history.append(message)
-            if turn is not None:
-                state.checkpoint.agent_message_ids.add(message.message_id)
-    made += [
-        _set_artifact(state, TaskArtifactUpdateEvent(artifact=artifact))
+    task = state.task
+    known = {message.message_id for message in task.history} | {task.status.message.message_id}
+    new = [message for message in reported.history if message.message_id not in known]
+    if new:
+        _file_status_message(task)
+        task.history.extend(new)
+        if kept is not None:
+            kept.message_ids |= {message.message_id for message in new}
+    made: list[StreamEvent] = [
+        _set_artifact(state, TaskArtifactUpdateEvent(artifact=artifact), kept=kept)
         for artifact in reported.artifacts
     ]
-    says_nothing = (
-        reported.status.state in (TaskState.TASK_STATE_UNSPECIFIED, TaskState.TASK_STATE_SUBMITTED)
-    ) and not reported.status.HasField("message")
-    if reported.HasField("metadata") and says_nothing:
-        state.task.metadata.MergeFrom(reported.metadata)
-    if not says_nothing:
-        update = TaskStatusUpdateEvent(status=reported.status)
+    status = _news(task.status, reported.status, known)
+    if status is not None:
+        update = TaskStatusUpdateEvent(status=status)
         if reported.HasField("metadata"):
             update.metadata.CopyFrom(reported.metadata)
-        made.append(_set_status(state, update, at, turn=turn))
+        made.append(_set_status(state, update, at, turn=turn, kept=kept))
+    elif reported.HasField("metadata"):
+        if kept is not None:
+            kept.keep_metadata(task.metadata, reported.metadata)
+        task.metadata.MergeFrom(reported.metadata)
+    # No event of A2A brings history, or metadata without a status: readers get the Task.
+    if new or (status is None and reported.HasField("metadata")):
+        return [state.copy_task()]
     return made
+
+
+def _news(present: TaskStatus, status: TaskStatus, known: set[str]) -> TaskStatus | None:
+    """Return what a reported status says beyond the log, ``None`` when that is nothing."""
+    same = present.HasField("message") and present.message.message_id == status.message.message_id
+    if same and present.state == status.state:
+        return None
+    said = TaskStatus()
+    said.CopyFrom(status)
+    if said.message.message_id in known:
+        said.ClearField("message")
+    blank = said.state in (TaskState.TASK_STATE_UNSPECIFIED, TaskState.TASK_STATE_SUBMITTED)
+    return None if blank and not said.HasField("message") else said
 
 
 _CLOSED: dict[str, tuple[TaskState, str]] = {
@@ -494,9 +527,16 @@ def state_name(state: TaskState) -> str:
 
 
 def _result_parts(result: Any) -> list[Part]:
+    """Return a workflow's result as a part; what A2A's JSON cannot hold becomes text."""
     if isinstance(result, str):
         return [Part(text=result)]
-    return [from_json({"data": result}, Part())]
+    try:
+        part = from_json({"data": result}, Part())
+        check_depth(part)
+        to_json(part)
+    except (json_format.Error, OverflowError, TypeError, ValueError):
+        return [Part(text=json.dumps(result, default=str, sort_keys=True))]
+    return [part]
 
 
 def _file_status_message(task: Task) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.api.common.v1 import Payload
 from temporalio.api.history.v1 import HistoryEvent
+from temporalio.common import RawValue
 from temporalio.converter import DataConverter
 
 from a2a_temporal._log import wire
@@ -19,6 +20,10 @@ from a2a_temporal._log.entries import (
     parse_signal,
     parse_start,
 )
+
+
+class LogUnreadableError(RuntimeError):
+    """The log cannot be read now: its payloads could not be decoded. Trying again may help."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +93,21 @@ async def _close_entry(
 
 
 async def _decode(payloads: Sequence[Payload], converter: DataConverter) -> Any:
-    """Decode one payload to plain JSON; a payload that is no JSON reads as ``None``."""
+    """Decode one payload to plain JSON; a payload that is no JSON reads as ``None``.
+
+    Raises:
+        LogUnreadableError: The payload codec or the external storage failed, so what the payload
+            holds is not known. To skip it would make this reader disagree with the workflow.
+    """
     if not payloads:
         return None
     try:
-        return (await converter.decode(payloads, [Any]))[0]  # pyright: ignore[reportArgumentType] # Any is the documented hint for "as JSON says"
-    except (RuntimeError, KeyError, TypeError, ValueError):
+        raw: RawValue = (await converter.decode(payloads, [RawValue]))[0]
+    except Exception as error:  # whatever a codec raises
+        raise LogUnreadableError("A payload of the task log could not be decoded") from error
+    try:
+        return converter.payload_converter.from_payload(raw.payload)
+    except Exception:  # whatever a converter raises: the worker drops such a signal as well
         return None
 
 

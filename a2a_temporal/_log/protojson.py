@@ -10,12 +10,14 @@ from typing import Any, TypeVar, cast
 
 from a2a.types.a2a_pb2 import (
     Message,
+    Part,
     StreamResponse,
     Task,
     TaskArtifactUpdateEvent,
     TaskStatusUpdateEvent,
 )
 from google.protobuf import json_format
+from google.protobuf.message import DecodeError, EncodeError
 from google.protobuf.message import Message as ProtobufMessage
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -64,13 +66,43 @@ def event_from_json(value: Any) -> StreamEvent:
     """Parse what :func:`event_to_json` wrote.
 
     Raises:
-        google.protobuf.json_format.ParseError: ``value`` is no StreamResponse, or an empty one.
+        google.protobuf.json_format.ParseError: ``value`` is no StreamResponse, an empty one, or
+            nested too deeply.
     """
     response = from_json(value, StreamResponse())
+    check_depth(response)
     kind = response.WhichOneof("payload")
     if kind is None:
         raise json_format.ParseError(f"no event of a known kind in {value!r}")
     return cast("StreamEvent", getattr(response, kind))
+
+
+def check_depth(message: StreamResponse | StreamEvent | Part) -> None:
+    """Check that a message is not nested deeper than protobuf itself can read.
+
+    JSON allows more. Such a message can be copied into a Task in some ways and not in others.
+
+    Raises:
+        google.protobuf.json_format.ParseError: It is.
+    """
+    envelope = StreamResponse()
+    match message:
+        case StreamResponse():
+            envelope = message
+        case TaskArtifactUpdateEvent():
+            envelope.artifact_update.CopyFrom(message)
+        case TaskStatusUpdateEvent():
+            envelope.status_update.CopyFrom(message)
+        case Task():
+            envelope.task.CopyFrom(message)
+        case Message():
+            envelope.task.status.message.CopyFrom(message)
+        case Part():
+            envelope.task.status.message.parts.add().CopyFrom(message)
+    try:
+        StreamResponse.FromString(envelope.SerializeToString())
+    except (DecodeError, EncodeError) as error:
+        raise json_format.ParseError("nested too deeply") from error
 
 
 def digest(message: Message) -> str:

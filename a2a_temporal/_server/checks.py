@@ -12,6 +12,9 @@ from a2a.utils.errors import (
 )
 from a2a.utils.input_mode_validator import validate_input_modes
 from a2a.utils.task import validate_history_length
+from google.protobuf.json_format import ParseError
+
+from a2a_temporal._log.protojson import check_depth
 
 _IDS = 512
 
@@ -60,6 +63,12 @@ def _check_fields(message: Message) -> None:
             raise InvalidParamsError(
                 f"message.parts[{index}] is empty; set one of text, raw, url or data."
             )
+    try:
+        check_depth(message)
+    except ParseError as error:
+        raise InvalidParamsError(
+            "The message is nested too deeply: data may hold about 30 objects inside each other."
+        ) from error
     for name in ("message_id", "task_id", "context_id"):
         value: str = getattr(message, name)
         if len(value) > _IDS and name != "context_id":

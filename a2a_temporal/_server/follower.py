@@ -6,8 +6,9 @@ anybody. When a follower polls is decided by ``followers.py``.
 """
 
 import asyncio
+import sys
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -20,7 +21,7 @@ from temporalio.api.workflowservice.v1 import (
     GetWorkflowExecutionHistoryRequest,
     GetWorkflowExecutionHistoryResponse,
 )
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecutionDescription
 
 from a2a_temporal._log.entries import EventsEntry
 from a2a_temporal._log.fold import LogState, begin, fold, state_name
@@ -30,11 +31,14 @@ from a2a_temporal._log.reading import NoTaskError
 
 _POLL_TIMEOUT = timedelta(seconds=65)
 _SHORT_RPC_TIMEOUT = timedelta(seconds=5)
-_PAGE_EVENTS = 1000
+# Temporal gives at most 256 batches of events a page: a page of fewer events is the last one.
+_PAGE_EVENTS = 256
 _FIRST_PAGE = 0.5
 _KEPT_EVENTS = 10_000
 _KEPT_BYTES = 16 * 1024 * 1024
 
+UNREAD = sys.maxsize
+"""Position of a reader that wants nothing of what the log holds already."""
 
 RenderResult = Callable[[Any], list[Part]]
 """Turns the result of a plain workflow into the parts of an artifact."""
@@ -69,7 +73,7 @@ class Follower:
     """Reads one task's log for as long as it has readers. Made by ``Followers``.
 
     Attributes:
-        state: The folded log; ``None`` until the first page has been read.
+        state: The folded log; ``None`` until all that it held at first has been read.
         failure: Why reading ended early; readers raise it.
         finished: Nothing more will come.
         quiet_since: Event-loop time of the last page that held something.
@@ -80,9 +84,6 @@ class Follower:
         self.state: LogState | None = None
         self.failure: BaseException | None = None
         self.finished = False
-        self._heated_at = 0.0
-        self._polled = False
-        self._entries = 0
         self.quiet_since = asyncio.get_running_loop().time()
         self.readers: set[Reader] = set()
         self._client = client
@@ -94,9 +95,12 @@ class Follower:
         self._pinned_run_id = ""
         self._token = b""
         self._last_event_id = 0
-        self._rebuilding = False
-        self._caught_up = False
-        self._polling = False
+        self._building: LogState | None = None
+        self._rebuilding = True
+        self._reading = False
+        self._heated_at = 0.0
+        self._polled = False
+        self._entries = 0
         self._changed = asyncio.Event()
 
     @property
@@ -107,7 +111,7 @@ class Follower:
     @property
     def ready(self) -> bool:
         """True once a reader can start: there is a state, or reading failed."""
-        return self._caught_up or self.finished
+        return self.state is not None or self.finished
 
     @property
     def parked(self) -> bool:
@@ -122,7 +126,8 @@ class Follower:
         waited for long enough to know that there is none.
         """
         waited = asyncio.get_running_loop().time() - self._heated_at
-        return self._caught_up and self._polling and (self._polled or waited > _FIRST_PAGE)
+        reading = self._rebuilding or self._reading or self.finished
+        return not reading and (self._polled or waited > _FIRST_PAGE)
 
     @property
     def indexed(self) -> tuple[str, int]:
@@ -143,9 +148,9 @@ class Follower:
             return None
         return self._events[position - self._dropped]
 
-    async def changed(self) -> None:
-        """Return when something has changed since the call."""
-        await self._changed.wait()
+    def changed(self) -> Awaitable[object]:
+        """Return what is over as soon as something has changed since this call."""
+        return self._changed.wait()
 
     def fail(self, failure: BaseException) -> None:
         """End reading; every reader raises ``failure``."""
@@ -166,25 +171,24 @@ class Follower:
             NoTaskError: The workflow is no A2A task.
             temporalio.service.RPCError: Temporal did not answer, or the workflow is gone.
         """
-        self._polling = True
-        try:
-            page = await self._client.workflow_service.get_workflow_execution_history(
-                GetWorkflowExecutionHistoryRequest(
-                    namespace=self._client.namespace,
-                    execution=WorkflowExecution(
-                        workflow_id=self.task_id, run_id=self._pinned_run_id
-                    ),
-                    maximum_page_size=_PAGE_EVENTS,
-                    next_page_token=self._token,
-                    wait_new_event=True,
-                ),
-                timeout=_POLL_TIMEOUT,
-            )
-        finally:
-            self._polling = False
+        page = await self._client.workflow_service.get_workflow_execution_history(
+            GetWorkflowExecutionHistoryRequest(
+                namespace=self._client.namespace,
+                execution=WorkflowExecution(workflow_id=self.task_id, run_id=self._pinned_run_id),
+                maximum_page_size=_PAGE_EVENTS,
+                next_page_token=self._token,
+                wait_new_event=True,
+            ),
+            timeout=_POLL_TIMEOUT,
+        )
         before = self._entries
-        await self._read_page(page)
-        self._polled = True
+        self._reading = True
+        try:
+            await self._read_page(page)
+            self._polled = True
+        finally:
+            self._reading = False
+            self._wake()
         return self._entries > before
 
     def heat(self) -> None:
@@ -192,12 +196,19 @@ class Follower:
         self._polled = False
         self._heated_at = asyncio.get_running_loop().time()
 
-    def restart(self) -> None:
-        """Read the log from its start again, after Temporal refused to go on where we were."""
+    def restart(self) -> bool:
+        """Read the log from its start again, after Temporal refused to go on where we were.
+
+        Returns:
+            False when we were at the start.
+        """
+        if not self._token:
+            return False
         self._token = b""
         self._pinned_run_id = ""
         self._last_event_id = 0
         self._rebuilding = True
+        return True
 
     async def _read_page(self, page: GetWorkflowExecutionHistoryResponse) -> None:
         events = page.history.events
@@ -205,36 +216,40 @@ class Follower:
         for event in events:
             if event.event_id > self._last_event_id:
                 successor = await self._read(event)
-        self._token = page.next_page_token
+                self._last_event_id = event.event_id
         if events:
             self.quiet_since = asyncio.get_running_loop().time()
-        if len(events) < _PAGE_EVENTS:
-            self._caught_up = True
+        if self._building is not None and successor is None and await self._is_last(page):
+            self._publish(self._building)
+        self._token = page.next_page_token
         if successor is not None:
             self._pinned_run_id = self._run_id = successor.run_id
             self._token = b""
             self._last_event_id = 0
         elif not self._token or (self.state is not None and self.state.terminal):
             self._finish()
-        self._wake()
 
     async def _read(self, event: HistoryEvent) -> Successor | None:
-        self._last_event_id = event.event_id
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
             await self._begin(event)
             return None
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
-            newer = await self._newer_run()
-            if newer:
+            newer = (await self._describe()).run_id
+            if newer and newer != self._run_id:  # it was reset, or started anew
                 self._rebuilding = True
                 return Successor(newer)
         entry = await entry_of(event, self._client.data_converter)
         self._entries += entry is not None
         if isinstance(entry, Successor):
             return entry
-        if entry is not None and self.state is not None:
-            made = fold(self.state, entry)
-            turn = entry.turn if isinstance(entry, EventsEntry) else self.state.turns
+        if entry is None:
+            return None
+        state = self._building or self.state
+        if state is None:
+            return None
+        made = fold(state, entry)
+        if self.state is None or state is self.state:  # what is read anew has been shown before
+            turn = entry.turn if isinstance(entry, EventsEntry) else state.turns
             for index, each in enumerate(made):
                 self._append(LogEvent(Cursor(self._run_id, event.event_id, index), each, turn))
         return None
@@ -243,21 +258,34 @@ class Follower:
         start = await start_of(event, self._client.data_converter)
         if start is None:
             raise NoTaskError(self.task_id)
-        self.state = begin(start)
-        self.state.render_result = self._render_result
         started = event.workflow_execution_started_event_attributes
         self._run_id = self._pinned_run_id or started.original_execution_run_id
-        if self._rebuilding:
-            self._rebuilding = False
-            cursor = Cursor(self._run_id, event.event_id, 0)
-            self._append(LogEvent(cursor, self.state.copy_task(), 0))
+        state = begin(start)
+        state.render_result = self._render_result
+        if self._rebuilding or start.snapshot is None:
+            self._rebuilding = True
+            self._building = state
+        else:
+            self.state = state
 
-    async def _newer_run(self) -> str:
-        """Return the run that replaced a terminated one (a reset), if there is any."""
-        described = await self._client.get_workflow_handle(self.task_id).describe(
-            rpc_timeout=_SHORT_RPC_TIMEOUT
-        )
-        return described.run_id if described.run_id != self._run_id else ""
+    async def _is_last(self, page: GetWorkflowExecutionHistoryResponse) -> bool:
+        """Say whether the log held no more than ``page`` when we read it."""
+        if len(page.history.events) < _PAGE_EVENTS or not page.next_page_token:
+            return True
+        return self._last_event_id >= (await self._describe()).history_length
+
+    def _publish(self, built: LogState) -> None:
+        """Show readers the log that was read anew; those who saw another get its Task."""
+        known, self.state = self.state, built
+        self._building = None
+        self._rebuilding = False
+        if known is not None:
+            cursor = Cursor(self._run_id, self._last_event_id, 0)
+            self._append(LogEvent(cursor, built.copy_task(), built.status_turn))
+
+    async def _describe(self) -> WorkflowExecutionDescription:
+        workflow = self._client.get_workflow_handle(self.task_id)
+        return await workflow.describe(rpc_timeout=_SHORT_RPC_TIMEOUT)
 
     def _append(self, event: LogEvent) -> None:
         self._events.append(event)
@@ -277,15 +305,16 @@ class Follower:
 
     def _wake(self) -> None:
         self._changed.set()
-        self._changed = asyncio.Event()
+        if not self.finished:
+            self._changed = asyncio.Event()
 
 
 class Reader:
     """One reader's position in a followed log."""
 
-    def __init__(self, follower: Follower) -> None:
+    def __init__(self, follower: Follower, position: int) -> None:
         self._follower = follower
-        self.position = follower.end
+        self.position = position
 
     @property
     def state(self) -> LogState:
@@ -305,10 +334,9 @@ class Reader:
         self.position = self._follower.end
         return self.state.copy_task()
 
-    async def changed(self) -> None:
-        """Return when the log has grown since the call, or has ended."""
-        if not self._follower.finished:
-            await self._follower.changed()
+    def changed(self) -> Awaitable[object]:
+        """Return what is over as soon as the log has grown since this call, or has ended."""
+        return self._follower.changed()
 
     async def events(self) -> AsyncIterator[LogEvent]:
         """Yield what follows this reader's position; ends when the log does.
@@ -324,7 +352,7 @@ class Reader:
             while self.position < follower.end:
                 event = follower.event_at(self.position)
                 if event is None:
-                    yield LogEvent(follower.newest, self.snapshot(), self.state.turn)
+                    yield LogEvent(follower.newest, self.snapshot(), self.state.status_turn)
                 else:
                     self.position += 1
                     yield event

@@ -11,10 +11,10 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections import deque
 from collections.abc import AsyncGenerator
 from datetime import datetime, timedelta, timezone
 
+from temporalio.api.common.v1 import SearchAttributes
 from temporalio.api.workflowservice.v1 import ListWorkflowExecutionsRequest
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
@@ -23,7 +23,7 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.entries import parse_time
 from a2a_temporal._log.reading import NoTaskError
 from a2a_temporal._server.engine_errors import is_missing_workflow, is_passing
-from a2a_temporal._server.follower import Follower, Reader, RenderResult
+from a2a_temporal._server.follower import UNREAD, Follower, Reader, RenderResult
 from a2a_temporal._server.visibility import keyword, quote
 
 logger = logging.getLogger("a2a_temporal.server")
@@ -33,6 +33,7 @@ _SWEEP_WORKING = 3.0
 _SWEEP_PARKED = 60.0
 _SWEEPS_PER_WAKE = 100
 _ENGINE_STEP = 0.004
+_ADMISSION_INTERVAL = 0.1
 _CLOCK_SKEW = timedelta(seconds=10)
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 3.0
 _RPC_TIMEOUT = timedelta(seconds=5)
@@ -41,6 +42,8 @@ _PAGE = 1000
 
 class Followers:
     """All followers of one process.
+
+    A follower with readers is either hot (it has a long poll), waiting for one, or cold.
 
     Args:
         client: Connected client.
@@ -59,12 +62,13 @@ class Followers:
     ) -> None:
         self._client = client
         self._agent = agent
-        self._free = long_polls
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._budget = long_polls
         self._render_result = render_result
         self._followers: dict[str, Follower] = {}
         self._hot: dict[Follower, asyncio.Task[None]] = {}
+        self._waiting: dict[Follower, None] = {}
         self._cold: dict[Follower, float] = {}
+        self._admission: asyncio.TimerHandle | None = None
         self._waker: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
 
@@ -78,24 +82,25 @@ class Followers:
 
         Raises:
             NoTaskError: The workflow is no A2A task.
+            RuntimeError: This process is about to stop.
             temporalio.service.RPCError: The workflow does not exist, or cannot be read.
         """
         follower = self._followers.get(task_id)
-        if follower is None or (follower.finished and follower.failure is not None):
+        if follower is None or follower.finished:
             follower = self._followers[task_id] = Follower(
                 self._client, task_id, self._render_result
             )
-        reader = Reader(follower)
+        reader = Reader(follower, 0 if from_start else UNREAD)
         follower.readers.add(reader)
         try:
-            if not follower.ready:
-                self._heat(follower)
-            while not follower.ready:
+            self._heat(follower)
+            while not follower.ready and not self.closing:
                 await follower.changed()
             if follower.failure is not None:
                 raise follower.failure
-            if not from_start:
-                reader.position = follower.end
+            if follower.state is None:
+                raise RuntimeError("Reading logs has been stopped")
+            reader.position = min(reader.position, follower.end)
             yield reader
         finally:
             follower.readers.discard(reader)
@@ -123,33 +128,53 @@ class Followers:
         if self._followers.get(follower.task_id) is follower:
             del self._followers[follower.task_id]
         self._cold.pop(follower, None)
+        self._waiting.pop(follower, None)
         task = self._hot.pop(follower, None)
         if task is not None:
             task.cancel()
+        self._admit()
 
     def _heat(self, follower: Follower) -> None:
-        """Let a follower poll."""
+        """Give a follower a poll as soon as there is one."""
+        if follower in self._hot or follower in self._waiting or follower.finished:
+            return
         self._cold.pop(follower, None)
-        if follower not in self._hot and not follower.finished and not self.closing:
-            follower.heat()
-            self._hot[follower] = asyncio.create_task(self._poll(follower))
+        self._waiting[follower] = None
+        self._admit()
 
     def _cool(self, follower: Follower) -> None:
         """Take a follower's poll away; it goes on from where it is once it is woken."""
-        del self._hot[follower]
+        self._hot.pop(follower).cancel()
         self._cold[follower] = asyncio.get_running_loop().time()
         if self._waker is None or self._waker.done():
             self._waker = asyncio.create_task(self._wake_changed())
 
-    async def _poll(self, follower: Follower) -> None:
-        """Hold one of the polls until the log ends or somebody else needs it."""
-        await self._take_poll()
-        try:
-            await self._poll_on(follower)
-        finally:
-            self._pass_on_poll()
+    def _admit(self) -> None:
+        """Give polls to those who wait, taking them from the quietest beyond the budget."""
+        while self._waiting and not self.closing:
+            if len(self._hot) >= self._budget and not self._make_room():
+                if self._admission is None:
+                    loop = asyncio.get_running_loop()
+                    self._admission = loop.call_later(_ADMISSION_INTERVAL, self._admit_later)
+                return
+            follower = next(iter(self._waiting))
+            del self._waiting[follower]
+            follower.heat()
+            self._hot[follower] = asyncio.create_task(self._poll(follower))
 
-    async def _poll_on(self, follower: Follower) -> None:
+    def _admit_later(self) -> None:
+        self._admission = None
+        self._admit()
+
+    def _make_room(self) -> bool:
+        """Cool the quietest follower that has read what it was given its poll for."""
+        idle = [each for each in self._hot if each.idle]
+        if not idle:
+            return False
+        self._cool(min(idle, key=lambda each: (not each.parked, each.quiet_since)))
+        return True
+
+    async def _poll(self, follower: Follower) -> None:
         pause = _SHORTEST_PAUSE
         while not follower.finished:
             try:
@@ -157,61 +182,33 @@ class Followers:
                     # Steps of the engine that are no entries come in quick succession.
                     await asyncio.sleep(_ENGINE_STEP)
                 pause = _SHORTEST_PAUSE
-            except NoTaskError as error:
-                follower.fail(error)
-            except (RPCError, RuntimeError) as error:
-                if self._handle(error, follower):
+                self._admit()
+            except Exception as error:  # a reader must learn of any failure, or it waits for ever
+                if self._goes_on(error, follower):
                     await asyncio.sleep(pause)
                     pause = min(pause * 2, _LONGEST_PAUSE)
-            if self._waiting and follower.ready and not follower.finished:
-                self._cool(follower)
-                return
+                else:
+                    follower.fail(error)
         self._hot.pop(follower, None)
+        self._admit()
 
-    def _handle(self, error: RPCError | RuntimeError, follower: Follower) -> bool:
-        """Return True when polling goes on after a pause."""
-        if isinstance(error, RPCError) and error.status == RPCStatusCode.INVALID_ARGUMENT:
-            follower.restart()
-            return True
-        if isinstance(error, RPCError) and is_missing_workflow(error):
-            follower.fail(error)
+    def _goes_on(self, error: Exception, follower: Follower) -> bool:
+        """Say whether a follower whose poll failed tries again after a pause."""
+        if isinstance(error, NoTaskError):
             return False
+        if isinstance(error, RPCError):
+            if error.status == RPCStatusCode.INVALID_ARGUMENT and follower.restart():
+                return True
+            if error.status == RPCStatusCode.RESOURCE_EXHAUSTED:
+                logger.debug("Temporal holds up the reading of task %s", follower.task_id)
+                return True
+            if is_missing_workflow(error):
+                return False
         if not is_passing(error):
             logger.error("Reading task %s failed", follower.task_id, exc_info=error)
-            follower.fail(error)
-            return False
-        if not follower.ready:
-            follower.fail(error)
             return False
         logger.debug("Reading task %s is interrupted: %s", follower.task_id, error)
-        return True
-
-    async def _take_poll(self) -> None:
-        """Return when a poll is free, first come first served; the quietest gives its up."""
-        if self._free > 0:
-            self._free -= 1
-            return
-        idle = [each for each in self._hot if each.idle]
-        if idle:
-            quietest = min(idle, key=lambda each: (not each.parked, each.quiet_since))
-            self._hot[quietest].cancel()
-            self._cool(quietest)
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self._pass_on_poll()
-            raise
-
-    def _pass_on_poll(self) -> None:
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._free += 1
+        return follower.ready
 
     async def _wake_changed(self) -> None:
         """While followers are cold: heat those whose task has changed, and sweep the others."""
@@ -221,8 +218,9 @@ class Followers:
             asked_at = datetime.now(timezone.utc)
             try:
                 changed = await self._changed_since(since - _CLOCK_SKEW)
-            except (RPCError, RuntimeError) as error:
-                logger.debug("The wake-up query failed: %s", error)
+            except Exception as error:  # without the query, sweeping still wakes everybody
+                log = logger.debug if is_passing(error) else logger.exception
+                log("The wake-up query failed: %s", error)
                 self._sweep(without_query=True)
                 continue
             since = asked_at
@@ -246,23 +244,29 @@ class Followers:
                 request, timeout=_RPC_TIMEOUT
             )
             for info in page.executions:
-                fields = info.search_attributes.indexed_fields
-                changed[info.execution.workflow_id] = (
-                    str(json.loads(fields[wire.STATE_ATTRIBUTE].data)),
-                    parse_time(json.loads(fields[wire.UPDATED_ATTRIBUTE].data)).ToMilliseconds(),
-                )
+                changed[info.execution.workflow_id] = _indexed(info.search_attributes)
             if not page.next_page_token:
                 return changed
             request.next_page_token = page.next_page_token
 
     def _sweep(self, *, without_query: bool) -> None:
         now = asyncio.get_running_loop().time()
+        most = min(_SWEEPS_PER_WAKE, self._budget) - len(self._waiting)
         due: list[Follower] = []
         for follower, since in self._cold.items():
+            if len(due) >= most:
+                break
             parked = follower.parked and not without_query
             if now - since >= (_SWEEP_PARKED if parked else _SWEEP_WORKING):
                 due.append(follower)
-            if len(due) == _SWEEPS_PER_WAKE:
-                break
         for follower in due:
             self._heat(follower)
+
+
+def _indexed(attributes: SearchAttributes) -> tuple[str, int]:
+    """Return the state and the time in ms that visibility holds of a task."""
+    fields = attributes.indexed_fields
+    if wire.STATE_ATTRIBUTE not in fields:
+        return "", 0
+    updated = parse_time(json.loads(fields[wire.UPDATED_ATTRIBUTE].data))
+    return str(json.loads(fields[wire.STATE_ATTRIBUTE].data)), updated.ToMilliseconds()

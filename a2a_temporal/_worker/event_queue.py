@@ -22,11 +22,12 @@ from a2a.types.a2a_pb2 import (
     TaskStatus,
     TaskStatusUpdateEvent,
 )
+from google.protobuf.json_format import ParseError
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
 from a2a_temporal._log.fold import INTERRUPTED_STATES, TERMINAL_STATES
-from a2a_temporal._log.protojson import StreamEvent, event_to_json, timestamp
+from a2a_temporal._log.protojson import StreamEvent, check_depth, event_to_json, timestamp
 from a2a_temporal._worker.sending import Send
 from a2a_temporal.errors import PublicError
 
@@ -87,12 +88,14 @@ class PublishingQueue(EventQueue):
 
         Raises:
             PublicError: The event is larger than a log entry can be, appends to an artifact whose
-                last chunk was sent, or mixes a direct Message with task events.
+                last chunk was sent, mixes a direct Message with task events, or is nested too
+                deeply.
         """
         if self._closed:
             logger.warning("An event published after execute() had returned was dropped")
             return
         await self._room.wait()
+        _check_depth(event)
         self._observe(event)
         written = event_to_json(event)
         size = self._measure(event, written)
@@ -232,6 +235,16 @@ class PublishingQueue(EventQueue):
                     **({"source": self._source} if self._source else {}),
                 }
             )
+
+
+def _check_depth(event: StreamEvent) -> None:
+    try:
+        check_depth(event)
+    except ParseError as error:
+        raise PublicError(
+            "The agent published an event that is nested too deeply: A2A data may hold about 30 "
+            "objects inside each other."
+        ) from error
 
 
 def completed() -> TaskStatusUpdateEvent:

@@ -12,18 +12,18 @@ from typing import Any, NoReturn
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey
+from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from a2a.types.a2a_pb2 import Message, TaskState, TaskStatus, TaskStatusUpdateEvent
 
     from a2a_temporal._log import wire
     from a2a_temporal._log.entries import (
-        EmissionEntry,
         MessageEntry,
         TaskStart,
         now_text,
+        parse_emission,
         parse_signal,
-        parse_time,
     )
     from a2a_temporal._log.fold import LogState, agent_message, begin, fold, snapshot, state_name
     from a2a_temporal._log.protojson import StreamEvent, event_to_json, to_json
@@ -63,11 +63,20 @@ class TaskLog:
         workflow.set_query_handler(wire.TASK_QUERY, self._task_json)
 
     def emit(self, *events: StreamEvent) -> None:
-        """Write events into the log; they are durable with this workflow task."""
+        """Write events into the log; they are durable with this workflow task.
+
+        Raises:
+            ApplicationError: An event is nothing that can be read again: it is nested too deeply.
+        """
         at = now_text(workflow.now())
         written = {"events": [event_to_json(event) for event in events], "at": at}
+        entry = parse_emission(written)
+        if entry is None:
+            raise ApplicationError(
+                "The task log cannot hold what was to be published", non_retryable=True
+            )
         workflow.upsert_memo({wire.ENTRY_MEMO: {"version": wire.LOG_VERSION, **written}})
-        fold(self.state, EmissionEntry(list(events), parse_time(at)))
+        fold(self.state, entry)
         self._folded()
 
     def emit_status(self, state: TaskState, text: str = "") -> None:
@@ -106,7 +115,7 @@ class TaskLog:
         for message_id, request in carried.get("inbox", []):
             self.inbox.append(ReceivedMessage(history[message_id], request))
 
-    def _on_message(self, value: Any = None) -> None:
+    def _on_message(self, value: Any = None, *_: Any) -> None:
         entry = parse_signal(wire.MESSAGE_SIGNAL, value)
         if not isinstance(entry, MessageEntry):
             workflow.logger.warning("Skipped a malformed %s signal", wire.MESSAGE_SIGNAL)
@@ -117,7 +126,7 @@ class TaskLog:
         if self.state.turns > before:
             self.inbox.append(ReceivedMessage(self.state.task.history[-1], entry.request))
 
-    def _on_events(self, value: Any = None) -> None:
+    def _on_events(self, value: Any = None, *_: Any) -> None:
         entry = parse_signal(wire.EVENTS_SIGNAL, value)
         if entry is None:
             workflow.logger.warning("Skipped a malformed %s signal", wire.EVENTS_SIGNAL)
@@ -125,7 +134,7 @@ class TaskLog:
         fold(self.state, entry)
         self._folded()
 
-    def _on_push_config(self, value: Any = None) -> None:
+    def _on_push_config(self, value: Any = None, *_: Any) -> None:
         entry = parse_signal(wire.PUSH_CONFIG_SIGNAL, value)
         if entry is None:
             workflow.logger.warning("Skipped a malformed %s signal", wire.PUSH_CONFIG_SIGNAL)

@@ -1,0 +1,106 @@
+"""What clients say: kept once, in order, and always answered."""
+
+from hypothesis import given
+
+from a2a_temporal._log.entries import Entry
+from a2a_temporal._log.fold import fold
+from tests.unit.log.building import (
+    COMPLETED,
+    INPUT_REQUIRED,
+    WORKING,
+    Role,
+    Task,
+    TaskStatusUpdateEvent,
+    agent_says,
+    batch,
+    chunk,
+    emitted,
+    folded,
+    logs,
+    sent,
+    spoken,
+    status,
+)
+
+
+@given(logs)
+def test_every_accepted_message_is_in_the_history_exactly_once(log: list[Entry]) -> None:
+    state = folded(*log)
+    of_clients = [each.message_id for each in state.task.history if each.role == Role.ROLE_USER]
+    assert of_clients == list(state.accepted)
+
+
+@given(logs)
+def test_accepted_messages_open_turns_without_gaps(log: list[Entry]) -> None:
+    state = folded(*log)
+    assert [each.turn for each in state.accepted.values()] == list(range(1, state.turns + 1))
+
+
+def test_messages_get_the_ids_of_their_task() -> None:
+    state = folded(sent("m2"))
+    assert {each.task_id for each in state.task.history} == {"task"}
+    assert {each.context_id for each in state.task.history} == {"context"}
+
+
+def test_an_agents_copy_of_the_history_adds_no_message_twice() -> None:
+    asked = folded(batch(1, 1, 1, status(INPUT_REQUIRED, "a1")))
+    fold(asked, batch(1, 1, 2, _with_artifact(asked.copy_task())))
+    assert spoken(asked.task) == ["m1"]
+    assert asked.task.status.message.message_id == "a1"
+    answered = folded(batch(1, 1, 1, status(INPUT_REQUIRED, "a1")), sent("m2"))
+    fold(answered, batch(2, 1, 1, _with_artifact(answered.copy_task())))
+    assert spoken(answered.task) == ["m1", "a1", "m2"]
+
+
+def test_an_agents_stale_copy_of_the_task_brings_no_old_message_back() -> None:
+    asked = folded(batch(1, 1, 1, status(INPUT_REQUIRED, "a1")))
+    stale = asked.copy_task()
+    fold(asked, sent("m2"))
+    fold(asked, batch(2, 1, 1, stale))
+    assert spoken(asked.task) == ["m1", "a1", "m2"]
+    assert not asked.task.status.HasField("message")
+
+
+def test_the_message_of_a_status_goes_into_the_history_before_the_answer() -> None:
+    state = folded(batch(1, 1, 1, status(INPUT_REQUIRED, "a1")), sent("m2"))
+    assert spoken(state.task) == ["m1", "a1", "m2"]
+    assert not state.task.status.HasField("message")
+
+
+def test_completing_an_earlier_turn_while_messages_wait_reads_as_working() -> None:
+    state = folded(sent("m2"))
+    made = fold(state, batch(1, 1, 1, chunk("x", "a"), status(COMPLETED, "a1"), done=True))
+    assert state.task.status.state == WORKING
+    assert isinstance(made[-1], TaskStatusUpdateEvent)
+    assert made[-1].status.state == WORKING
+    fold(state, batch(2, 1, 1, status(COMPLETED), done=True))
+    assert state.task.status.state == COMPLETED
+    assert spoken(state.task) == ["m1", "m2", "a1"]
+
+
+def test_a_direct_answer_to_an_earlier_turn_does_not_end_a_task_with_waiting_messages() -> None:
+    state = folded(sent("m2"), batch(1, 1, 1, agent_says("r")))
+    assert state.task.status.state == WORKING
+    assert state.reply is None
+    fold(state, batch(2, 1, 1, agent_says("s")))
+    assert state.task.status.state == COMPLETED
+    assert state.reply is not None
+    assert state.reply.message_id == "s"
+
+
+def test_the_workflow_itself_may_end_a_task_with_waiting_messages() -> None:
+    state = folded(sent("m2"), emitted(status(COMPLETED)))
+    assert state.task.status.state == COMPLETED
+
+
+def test_a_waiting_caller_has_an_answer_when_the_question_is_about_its_own_turn() -> None:
+    state = folded(sent("m2"), batch(1, 1, 1, status(INPUT_REQUIRED)))
+    assert state.settled(1)
+    assert not state.settled(2)
+    fold(state, batch(2, 1, 1, status(INPUT_REQUIRED)))
+    assert state.settled(2)
+
+
+def _with_artifact(task: Task) -> Task:
+    task.artifacts.add(artifact_id="x")
+    return task
