@@ -46,7 +46,7 @@ async def explain(
 ) -> ConnectionSettingsError | TemporalUnreachableError:
     """Say what the failure of a connection, or of the first call over it, means."""
     text = _text(error)
-    if "transport error" in text and "code: Unknown" in text:
+    if "after connection" in text:
         # Accepted, then dropped: a TLS mismatch looks the same as a proxy without a living server.
         found = await _probe(target)
         if found is not None:

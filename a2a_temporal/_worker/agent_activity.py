@@ -64,18 +64,24 @@ class AgentActivities:
         self._options = options
 
     @activity.defn(name=wire.RUN_AGENT_ACTIVITY)
-    async def run_agent(self, turn_input: TurnInput) -> None:
-        """Run one attempt at a turn to its end."""
+    async def run_agent(self, turn_input: TurnInput) -> int | None:
+        """Run one attempt at a turn to its end.
+
+        Returns:
+            ``AgentOptions.continue_as_new_after``: through the history, so that a replay decides as
+            the run did even when the option has changed since.
+        """
         info = activity.info()
         turn = Turn(turn_input.task_id, turn_input.context_id, turn_input.turn, info.attempt)
         task: Task | None = None
         if turn.turn > 1 or turn.attempt > 1:
             log = await read_log(activity.client(), turn.task_id, run_id=_run_id(info))
             if log.turn >= turn.turn and log.turn_over:
-                return
+                return self._options.continue_as_new_after
             task = log.task if log.turn else None
         attempt = _Attempt(self._executor, self._options, turn, _context(turn_input, task))
         await attempt.run()
+        return self._options.continue_as_new_after
 
     @activity.defn(name=wire.CANCEL_AGENT_ACTIVITY)
     async def cancel_agent(self, turn_input: TurnInput) -> None:

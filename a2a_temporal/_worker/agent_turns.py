@@ -55,8 +55,8 @@ class AgentTurns:
     async def _run_turns(self) -> None:
         while not self._log.state.terminal and not self.cancel_requested:
             await workflow.wait_condition(lambda: bool(self._inbox))
-            await self._run_turn(self._inbox.popleft())
-            if self._log.continue_as_new_due(self._options.continue_as_new_after):
+            threshold = await self._run_turn(self._inbox.popleft())
+            if self._log.continue_as_new_due(threshold):
                 self._log.continue_as_new(self._inbox)
 
     async def _cancel(self, turns: "asyncio.Task[None]") -> None:
@@ -69,11 +69,12 @@ class AgentTurns:
         if not self._log.state.terminal:
             self._log.emit_status(TaskState.TASK_STATE_CANCELED)
 
-    async def _run_turn(self, received: ReceivedMessage) -> None:
+    async def _run_turn(self, received: ReceivedMessage) -> int | None:
+        """Run one turn; returns after how much history a new run is to take over."""
         turn = self._log.state.accepted[received.message.message_id].turn
         self._running = True
         try:
-            await workflow.execute_activity(
+            return await workflow.execute_activity(
                 wire.RUN_AGENT_ACTIVITY,
                 self._turn_input(received, turn),
                 start_to_close_timeout=self._options.turn_timeout,
@@ -90,6 +91,7 @@ class AgentTurns:
             if not self.cancel_requested and not self._log.state.terminal:
                 self.failure = error
                 self._log.emit_status(TaskState.TASK_STATE_FAILED, client_text(error))
+            return None
         finally:
             self._running = False
 
