@@ -4,6 +4,7 @@
 the metadata of status messages and replies, next to our own.
 """
 
+import re
 from dataclasses import replace
 from typing import Any, cast
 
@@ -136,16 +137,21 @@ def _data_answer(data: Any, base: Answer) -> Answer:
     )
 
 
+def _looks_like_id(word: str) -> bool:
+    return re.fullmatch(r"approval-\d+", word) is not None
+
+
 def _text_answer(text: str, message: Message, requests: list[OpenRequest], base: Answer) -> Answer:
-    word = text.strip(" .!").lower()
-    if any(each.kind == "approval" for each in requests):
-        if word in APPROVE_WORDS:
-            return replace(base, verdict="approve")
-        if word in REJECT_WORDS:
-            return replace(base, verdict="reject")
-        if not any(each.kind != "approval" for each in requests):
-            raise RefusedError(
-                f"{text!r:.80} is neither a yes nor a no. Reply with exactly 'approve' or "
-                '\'reject\', or with data {"approved": true, "request": "<id>"}.'
-            )
+    word, _, named = text.strip(" .!").partition(" ")
+    ids = {each.id for each in requests if each.kind == "approval"}
+    if ids and (not named or _looks_like_id(named.strip())):
+        if word.lower() in APPROVE_WORDS:
+            return replace(base, verdict="approve", request=named.strip())
+        if word.lower() in REJECT_WORDS:
+            return replace(base, verdict="reject", request=named.strip())
+    if ids and not any(each.kind != "approval" for each in requests):
+        raise RefusedError(
+            f"{text!r:.80} is neither a yes nor a no. Reply with exactly 'approve' or "
+            '\'reject\', or with data {"approved": true, "request": "<id>"}.'
+        )
     return replace(base, verdict="answer", answer=text or to_json(message))

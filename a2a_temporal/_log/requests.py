@@ -71,7 +71,9 @@ class OpenRequest:
     """A request that waits for people.
 
     ``details`` is plain JSON and ``schema`` its JSON schema; ``deadline`` and ``asked_at`` are RFC
-    3339 in UTC. ``records`` holds the answers that count towards the quorum so far.
+    3339 in UTC. ``records`` holds the answers that count towards the quorum so far. ``named`` says
+    that only answers count that say who gives them; ``explicit`` that an answer in words must name
+    the request, because the task has asked for another approval before.
     """
 
     id: str
@@ -84,6 +86,8 @@ class OpenRequest:
     quorum: int = 1
     excluded: str = ""
     verified_only: bool = False
+    named: bool = False
+    explicit: bool = False
     deadline: str = ""
     choices: list[str] = field(default_factory=list[str])
     records: list[Record] = field(default_factory=list[Record])
@@ -157,7 +161,13 @@ def find(
         raise RefusedError(f"Nothing waits for such an answer. {_waiting(requests)}")
     if len(fitting) > 1:
         raise RefusedError(f"Several requests are open: name one. {_waiting(requests)}")
-    return fitting[0]
+    (only,) = fitting
+    if only.explicit and answer.door == "a2a":
+        raise RefusedError(
+            f"Something else was asked before, so name what you answer, such as "
+            f"'{answer.verdict} {only.id}' ({only.summary:.60})."
+        )
+    return only
 
 
 def check_entitled(request: OpenRequest, answer: Answer) -> None:
@@ -171,7 +181,7 @@ def check_entitled(request: OpenRequest, answer: Answer) -> None:
             f"Request {request.id!r} takes only answers of people a server has authenticated: use "
             "the inbox or the A2A client."
         )
-    if not answer.by and (request.excluded or request.quorum > 1):
+    if not answer.by and (request.named or request.excluded or request.quorum > 1):
         raise RefusedError(
             f'Request {request.id!r} needs to know who answers: add {{"by": "<your name>"}}.'
         )

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from datetime import timedelta
+from typing import NoReturn
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -31,17 +33,25 @@ class AgentTurns:
     Args:
         log: The task's log.
         inbox: Where the messages wait that the agent is to handle.
+        continue_as_new: Lets a new run take over; by default with the inbox alone.
 
     Attributes:
         failure: What Temporal says of the turn that failed the task, if one did.
     """
 
-    def __init__(self, log: TaskLog, inbox: deque[ReceivedMessage]) -> None:
+    def __init__(
+        self,
+        log: TaskLog,
+        inbox: deque[ReceivedMessage],
+        *,
+        continue_as_new: Callable[[], NoReturn] | None = None,
+    ) -> None:
         self.failure: ActivityError | None = None
         self.cancel_requested = False
         self._options: AgentOptions = workflow.extern_functions()[OPTIONS_FUNCTION]()
         self._log = log
         self._inbox = inbox
+        self._hand_over = continue_as_new or (lambda: log.continue_as_new(inbox))
         self._running = False
 
     async def run(self) -> None:
@@ -57,7 +67,7 @@ class AgentTurns:
             await workflow.wait_condition(lambda: bool(self._inbox))
             threshold = await self._run_turn(self._inbox.popleft())
             if self._log.continue_as_new_due(threshold):
-                self._log.continue_as_new(self._inbox)
+                self._hand_over()
 
     async def _cancel(self, turns: "asyncio.Task[None]") -> None:
         self.cancel_requested = True

@@ -70,6 +70,7 @@ class Desk:
         self._cases: list[Case] = []
         self._signals: deque[Answer | tuple[Verdict, Any]] = deque()
         self._asked = 0
+        self._approvals = 0
         self._approvers: list[str] = []
         self._seen: dict[str, None] = {}
         for signal, verdict in _VERDICTS.items():
@@ -95,10 +96,16 @@ class Desk:
         self._cases.append(case)
         self.publish(text)
 
-    def next_id(self, kind: str) -> str:
-        """Return the id of the next request, such as ``approval-1``."""
+    def identify(self, request: OpenRequest) -> None:
+        """Give a request its id, such as ``approval-1``; what was said to an earlier one is void.
+
+        Where an approval was asked for before, a bare yes may be meant for that one.
+        """
         self._asked += 1
-        return f"{kind}-{self._asked}"
+        request.id = f"{request.kind}-{self._asked}"
+        if request.kind == "approval":
+            request.explicit = self._approvals > 0
+            self._approvals += 1
 
     def withdraw(self, case: Case) -> None:
         """Take a request off the desk, answered or not."""
@@ -136,23 +143,25 @@ class Desk:
 
     def carried(self) -> dict[str, Any]:
         """Return what the next run needs to know."""
-        return {"asked": self._asked, "seen": list(self._seen)}
+        return {"asked": self._asked, "approvals": self._approvals, "seen": list(self._seen)}
 
     def restore(self, carried: dict[str, Any]) -> None:
         """Take over from the previous run."""
         self._asked = int(carried.get("asked", 0))
+        self._approvals = int(carried.get("approvals", 0))
         self._seen = dict.fromkeys(carried.get("seen", []))
 
     # -------------------------------------------------------------- receiving
 
     def _receiver(self, verdict: Verdict) -> Any:
-        def receive(value: Any = None) -> None:
-            self._signals.append((verdict, value))
+        def receive(*values: Any) -> None:
+            # A person types this: whatever it is, it must not fail the workflow.
+            self._signals.append((verdict, values[0] if len(values) == 1 else list(values) or None))
 
         return receive
 
-    def _receive_decision(self, value: Any = None) -> None:
-        decision = parse_decision(value)
+    def _receive_decision(self, *values: Any) -> None:
+        decision = parse_decision(values[0] if values else None)
         if decision is None or (decision.token and decision.token in self._seen):
             return
         if decision.token:
@@ -189,20 +198,26 @@ class Desk:
         """Let answers count: all of them, or none."""
         checked = [(self._case_for(answer), answer) for answer in answers]
         changed = [self._check(case, answer) for case, answer in checked]
-        texts: list[str] = []
-        record: Record | None = None
         for (case, answer), details in zip(checked, changed, strict=True):
             case.message = message
             if case.request.kind == "approval":
-                record = self._decide(case, answer, details)
-                texts.append(_progress(case, record))
+                self._take_decision(case, answer, details)
             else:
                 case.answer = answer.answer if answer.answer is not None else answer.comment
                 case.outcome = "answered"
-            if case.outcome:
                 self.withdraw(case)
-        token = answers[0].token if answers else ""
-        self.publish(" ".join(texts) or "Thank you.", record=record, token=token)
+                self.publish("Thank you.", token=answer.token)
+
+    def _take_decision(self, case: Case, answer: Answer, changed: Any) -> None:
+        record = self._decide(case, answer, changed)
+        text = _progress(case, record)
+        if case.outcome:
+            self.withdraw(case)
+        elif record.changed_details:
+            # Whoever has seen the old details must not approve the new ones unseen.
+            self.identify(case.request)
+            text += f" It is {case.request.id} now. {how_to_answer(case.request)}"
+        self.publish(text, record=record, token=answer.token)
 
     def _case_for(self, answer: Answer) -> Case:
         kinds = ("input", "auth") if answer.verdict == "answer" else ("approval",)
@@ -299,6 +314,12 @@ def current_details(requests: list[OpenRequest]) -> str:
         lines.append(f"- **To answer** send the signal {signals} with `{example}`")
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
+
+
+def how_to_answer(request: OpenRequest) -> str:
+    """Return how a client answers a request for approval in words."""
+    named = f" {request.id}" if request.explicit else ""
+    return f"Reply 'approve{named}' or 'reject{named}'."
 
 
 def deadline_text(timeout: timedelta | None) -> str:

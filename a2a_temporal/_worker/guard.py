@@ -6,10 +6,13 @@ keep retrying, so that a rollback heals it.
 """
 
 import asyncio
+import json
+from collections.abc import Awaitable
 from typing import Any
 
-from a2a.types.a2a_pb2 import TaskState
+from a2a.types.a2a_pb2 import Part, TaskState
 from temporalio import workflow
+from temporalio.api.common.v1 import Payload
 from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
 from temporalio.worker import (
     ExecuteWorkflowInput,
@@ -19,6 +22,7 @@ from temporalio.worker import (
 )
 
 from a2a_temporal import errors
+from a2a_temporal._log.protojson import from_json, to_json
 from a2a_temporal._worker.failures import client_text
 from a2a_temporal._worker.task_run import TaskRun, current_run
 
@@ -31,7 +35,7 @@ class TaskGuard(WorkflowInboundInterceptor):
         run = current_run()
         if run is None:
             return await super().execute_workflow(input)
-        code = asyncio.create_task(super().execute_workflow(input))
+        code = asyncio.create_task(_contained(super().execute_workflow(input)))
         try:
             await workflow.wait_condition(lambda: code.done() or run.failure is not None)
         except asyncio.CancelledError:
@@ -40,15 +44,13 @@ class TaskGuard(WorkflowInboundInterceptor):
         if run.failure is not None and not code.done():
             code.cancel()
             await asyncio.wait([code])
-            _fail(run, run.failure)
+            return _fail(run, run.failure)
         return _end(run, code)
 
     async def handle_signal(self, input: HandleSignalInput) -> None:
         """Run a signal handler; what it raises fails the task, not the workflow task."""
         try:
             await super().handle_signal(input)
-        except FailureError:
-            raise
         except Exception as failure:
             if not _report(failure):
                 raise
@@ -73,15 +75,36 @@ def _report(failure: Exception) -> bool:
     return True
 
 
+async def _contained(code: Awaitable[Any]) -> Any:
+    """Keep what would end a process inside the workflow."""
+    try:
+        return await code
+    except (SystemExit, KeyboardInterrupt) as failure:
+        raise RuntimeError(f"Workflow code raised {failure!r}") from failure
+
+
+def _part(payload: Payload) -> Part:
+    """Return a workflow's result as a reader of its history would see it."""
+    result = json.loads(payload.data)
+    if isinstance(result, str):
+        return Part(text=result)
+    part = from_json({"data": result}, Part())
+    to_json(part)  # raises for what JSON cannot express
+    return part
+
+
 def _end(run: TaskRun, code: "asyncio.Task[Any]") -> Any:
+    canceled = workflow.cancellation_reason() is not None
     if code.cancelled():
-        return _cancel(run)
+        if canceled:
+            return _cancel(run)
+        return _fail(run, asyncio.CancelledError("The workflow canceled itself"))
     failure = code.exception()
     if failure is None:
         return _finish(run, code.result())
     if isinstance(failure, (workflow.ContinueAsNewError, workflow.NondeterminismError)):
         raise failure
-    if is_cancelled_exception(failure) and workflow.cancellation_reason() is not None:
+    if is_cancelled_exception(failure) and canceled:
         return _cancel(run)
     return _fail(run, failure)
 
@@ -105,13 +128,13 @@ def _fail(run: TaskRun, failure: BaseException) -> None:
 
 def _finish(run: TaskRun, result: Any) -> Any:
     try:
-        workflow.payload_converter().to_payloads([result])
-    except Exception as failure:  # whatever the user's converter raises
+        (payload,) = workflow.payload_converter().to_payloads([result])
+        if not run.ended:
+            if result is not None:
+                run.add_artifact(_part(payload), name="result", artifact_id="result")
+            run.complete()
+    except Exception as failure:  # whatever the user's converter, and what it makes, raise
         return _fail(run, failure)
-    if not run.ended:
-        if result is not None:
-            run.add_artifact(result if isinstance(result, str) else {"result": result})
-        run.complete()
     state = run.task.status.state
     if state == TaskState.TASK_STATE_CANCELED and workflow.cancellation_reason() is not None:
         raise asyncio.CancelledError

@@ -6,6 +6,7 @@ from typing import Any
 from a2a.server.agent_execution import AgentExecutor
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import (
+    ActivityInboundInterceptor,
     Interceptor,
     WorkerConfig,
     WorkflowInboundInterceptor,
@@ -20,6 +21,7 @@ from a2a_temporal._worker.agent_turns import OPTIONS_FUNCTION
 from a2a_temporal._worker.agent_workflow import AgentWorkflow
 from a2a_temporal._worker.guard import TaskGuard
 from a2a_temporal._worker.options import AgentOptions
+from a2a_temporal._worker.public_errors import PublicErrors
 from a2a_temporal._worker.push_activity import PushActivities
 from a2a_temporal._worker.push_child import SettledPush
 from a2a_temporal._worker.push_workflow import PUSH_OPTIONS_FUNCTION, PushWorkflow
@@ -46,6 +48,9 @@ class _TaskInterceptor(Interceptor):
     ) -> type[WorkflowInboundInterceptor] | None:
         input.unsafe_extern_functions[OPTIONS_FUNCTION] = lambda: self._options
         return TaskGuard
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        return PublicErrors(next)
 
 
 class _PushInterceptor(Interceptor):

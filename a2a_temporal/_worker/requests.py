@@ -64,20 +64,29 @@ class Escalate:
 
     Args:
         *names: The people or groups asked next.
+        quorum: How many of them must agree.
         timeout: How long they have; as long as the first ones by default.
         then: What happens when they do not answer either.
     """
 
     names: tuple[str, ...]
+    quorum: int
     timeout: timedelta | None
     then: "OnTimeout"
 
     def __init__(
-        self, *names: str, timeout: timedelta | None = None, then: "OnTimeout | None" = None
+        self,
+        *names: str,
+        quorum: int = 1,
+        timeout: timedelta | None = None,
+        then: "OnTimeout | None" = None,
     ) -> None:
-        if not names:
-            raise ValueError("Escalate needs at least one name to escalate to.")
+        if not names or any(not name for name in names):
+            raise ValueError("Escalate takes names of people or groups to escalate to, at least 1.")
+        if quorum < 1:
+            raise ValueError(f"Escalate.quorum must be at least 1, got {quorum!r}.")
         object.__setattr__(self, "names", names)
+        object.__setattr__(self, "quorum", quorum)
         object.__setattr__(self, "timeout", timeout)
         object.__setattr__(self, "then", then or Expire())
 

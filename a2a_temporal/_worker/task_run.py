@@ -1,7 +1,8 @@
 """``TaskRun``: what a workflow author holds to make their workflow an A2A task."""
 
 import asyncio
-import weakref
+import json
+import uuid
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -19,7 +20,14 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log.protojson import from_json
     from a2a_temporal._log.requests import OpenRequest, RequestKind
     from a2a_temporal._worker.agent_turns import AgentTurns
-    from a2a_temporal._worker.desk import Case, Desk, deadline_text, details_of, until
+    from a2a_temporal._worker.desk import (
+        Case,
+        Desk,
+        deadline_text,
+        details_of,
+        how_to_answer,
+        until,
+    )
     from a2a_temporal._worker.parts import Content, data_of, parts_of, text_of
     from a2a_temporal._worker.requests import (
         Approve,
@@ -34,7 +42,8 @@ with workflow.unsafe.imports_passed_through():
 
 T = TypeVar("T")
 
-_runs: "weakref.WeakValueDictionary[str, TaskRun]" = weakref.WeakValueDictionary()
+_KEYS = uuid.UUID("0b9d1f0c-6f0e-5c55-8a41-6f3f6f1e2b77")
+_RUN_ATTRIBUTE = "_a2a_task_run"
 
 
 class TaskRun:
@@ -71,9 +80,16 @@ class TaskRun:
         else:
             self._desk.restore(start.snapshot.get("desk", {}))
         self._serving = asyncio.create_task(self._serve())
-        _runs[workflow.info().run_id] = self
+        # The loop is the workflow instance's own. A run id would not do: a replayer in this process
+        # has instances of the same run.
+        setattr(asyncio.get_running_loop(), _RUN_ATTRIBUTE, self)
 
     # ------------------------------------------------------------------- read
+
+    @property
+    def id(self) -> str:
+        """The task's id, which is the workflow's id."""
+        return self._log.state.start.task_id
 
     @property
     def message(self) -> Message:
@@ -109,6 +125,16 @@ class TaskRun:
     def ended(self) -> bool:
         """True once the task is in a terminal state."""
         return self._log.state.task.status.state in TERMINAL_STATES
+
+    def idempotency_key(self, step: str) -> str:
+        """Return a UUID that is this task's alone, the same in every attempt, replay and run.
+
+        Hand it to an activity whose effect must not happen twice: a payment, a mail.
+
+        Args:
+            step: Name of the effect within the task.
+        """
+        return str(uuid.uuid5(_KEYS, f"{self.id}/{step}"))
 
     async def messages(self) -> AsyncIterator[Message]:
         """Yield further client messages in order, waiting for each; answers are not among them."""
@@ -181,7 +207,9 @@ class TaskRun:
         await self._wait(case, question, timeout=timeout)
         if not case.outcome:
             self._expire(case)
-        return case.answer if isinstance(case.answer, str) else str(case.answer)
+        if isinstance(case.answer, str):
+            return case.answer
+        return json.dumps(case.answer, sort_keys=True, ensure_ascii=False)
 
     async def require_auth(self, text: str, *, timeout: timedelta | None = None) -> Message | None:
         """Wait for a credential that is given out of band: the task is AUTH_REQUIRED meanwhile.
@@ -225,14 +253,16 @@ class TaskRun:
         request.approvers = list(approvers.names)
         request.quorum = approvers.quorum
         request.excluded = self.owner if approvers.exclude_requester else ""
+        request.named = approvers.exclude_requester
         request.verified_only = approvers.verified_only
-        text = f"{summary} Reply 'approve' or 'reject'."
+        text = f"{summary} {how_to_answer(request)}"
         await self._wait(case, text, timeout=timeout, remind_every=remind_every)
         while not case.outcome and isinstance(rule, Escalate):
             timeout = rule.timeout or timeout
             request.approvers, request.records = list(rule.names), []
+            request.quorum = rule.quorum
             request.deadline = deadline_text(timeout)
-            text = f"Escalated to {', '.join(rule.names)}: {summary} Reply 'approve' or 'reject'."
+            text = f"Escalated to {', '.join(rule.names)}: {summary} {how_to_answer(request)}"
             rule = rule.then
             await self._wait(case, text, timeout=timeout, remind_every=remind_every)
         return self._decision(case, rule, details)
@@ -242,7 +272,7 @@ class TaskRun:
         if self._first is not None:
             self._desk.messages.appendleft(self._first)
             self._first = None
-        turns = AgentTurns(self._log, self._desk.messages)
+        turns = AgentTurns(self._log, self._desk.messages, continue_as_new=self._hand_over)
         await turns.run()
         if turns.failure is not None:
             raise turns.failure
@@ -265,10 +295,13 @@ class TaskRun:
             )
         state = self._log.state
         state.start = replace(state.start, carried=carried)
-        waiting = [*self._desk.messages, *self._log.inbox]
-        self._log.continue_as_new(waiting, also={"desk": self._desk.carried()})
+        self._hand_over()
 
     # ---------------------------------------------------------------- helpers
+
+    def _hand_over(self) -> NoReturn:
+        waiting = [*self._desk.messages, *self._log.inbox]
+        self._log.continue_as_new(waiting, also={"desk": self._desk.carried()})
 
     async def _serve(self) -> None:
         try:
@@ -285,13 +318,14 @@ class TaskRun:
         timeout: timedelta | None,
     ) -> Case:
         request = OpenRequest(
-            id=self._desk.next_id(kind),
+            id="",
             kind=kind,
             summary=summary,
             asked_at=now_text(workflow.now()),
             deadline=deadline_text(timeout),
             choices=choices or [],
         )
+        self._desk.identify(request)
         return Case(request)
 
     async def _wait(
@@ -317,6 +351,12 @@ class TaskRun:
                 except asyncio.TimeoutError:
                     if pause == remind_every and pause != left:
                         self._desk.publish(f"Reminder: {text}")
+        except asyncio.CancelledError:
+            self._desk.withdraw(case)
+            if workflow.cancellation_reason() is None:
+                # The author's own code no longer wants to know: a time-out of its, a race.
+                self._desk.publish(f"No longer asked: {case.request.summary}")
+            raise
         finally:
             self._desk.withdraw(case)
 
@@ -344,4 +384,4 @@ class TaskRun:
 
 def current_run() -> TaskRun | None:
     """Return the TaskRun of the workflow that is running; ``None`` when it made none."""
-    return _runs.get(workflow.info().run_id)
+    return getattr(asyncio.get_running_loop(), _RUN_ATTRIBUTE, None)
