@@ -56,7 +56,7 @@ format: $(DEV)
 	@$(BIN)/ruff format .
 
 bench: $(DEV)
-	@$(BIN)/python -m benchmarks.core
+	@$(BIN)/python -m benchmarks.core --write
 
 chaos: $(DEV)
 	@$(BIN)/python -m pytest tests/chaos
