@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal import errors
@@ -186,7 +186,9 @@ class _Run:
             type=errors.PUSH_GIVEN_UP if failure.final else errors.PUSH_FAILED,
             non_retryable=failure.final,
             next_retry_delay=min(pause, self._options.maximum_interval) if pause else None,
-        ) from failure
+            # Receivers fail; that is no news of the worker. The line above says what is to be said.
+            category=ApplicationErrorCategory.BENIGN,
+        ) from None
 
     def _canceled(self) -> Delivered:
         if self._position != self._delivery.position:
@@ -222,6 +224,7 @@ def _busy(delivery: Delivery, position: Position) -> Delivered:
         "The worker waits for too many receivers already",
         type=errors.PUSH_FAILED,
         next_retry_delay=_BUSY_PAUSE,
+        category=ApplicationErrorCategory.BENIGN,
     )
 
 

@@ -29,6 +29,7 @@ class TemporalServer:
     def __init__(self, folder: Path, *, arguments: Sequence[str] = ()) -> None:
         self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
+        self.folder = folder
         self.process = Process(
             f"temporal-{self.port}",
             [
@@ -58,6 +59,10 @@ class TemporalServer:
             namespace=NAMESPACE,
             data_converter=encrypted(DataConverter.default, env or {}),
         )
+
+    def holds(self, text: str) -> bool:
+        """Say whether the database files, or the server's log, hold a text in clear."""
+        return any(text.encode() in path.read_bytes() for path in self.folder.glob("temporal.*"))
 
     async def _answers(self) -> bool:
         assert self.process.running, f"the Temporal server ended:\n{self.process.tail()}"

@@ -1,0 +1,197 @@
+"""The operations on push notification configs: sections 3.1.7 to 3.1.10, and the inline config."""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+import pytest_asyncio
+
+from tests.conftest import NewCluster
+from tests.support.calls import Caller, over_every_binding, refused
+from tests.support.cluster import Cluster
+from tests.support.hook import hook
+from tests.support.push import (
+    delete_config,
+    get_config,
+    inline,
+    list_configs,
+    pushing,
+    set_config,
+)
+from tests.support.results import CallError
+from tests.support.waiting import eventually
+
+NOT_FOUND: Final = -32001
+NOT_SUPPORTED: Final = -32003
+UNSUPPORTED: Final = -32004
+INVALID_PARAMS: Final = -32602
+CHILD_EVENT: Final = "START_CHILD_WORKFLOW_EXECUTION_INITIATED"
+
+
+@pytest_asyncio.fixture
+async def cluster(new_cluster: NewCluster) -> AsyncIterator[Cluster]:
+    async with new_cluster(options=pushing()) as cluster:
+        yield cluster
+
+
+async def test_set_get_list_and_delete(cluster: Cluster) -> None:
+    async def scenario(caller: Caller) -> None:
+        async with hook() as receiver:
+            task_id = (await caller.send_task("ask it"))["id"]
+            made = await set_config(caller, task_id, receiver.config())
+            assert made["id"]
+            assert made["id"] != task_id
+            assert (made["taskId"], made["url"]) == (task_id, receiver.url)
+            again = await set_config(caller, task_id, receiver.config())
+            assert again["id"] == made["id"]
+            other = await set_config(caller, task_id, {"url": f"{receiver.url}/2"})
+            assert other["id"] != made["id"]
+            assert await get_config(caller, task_id, made["id"]) == made
+
+            listed = await list_configs(caller, task_id)
+            assert sorted(each["id"] for each in listed["configs"]) == sorted(
+                [made["id"], other["id"]]
+            )
+            first = await list_configs(caller, task_id, pageSize=1)
+            second = await list_configs(
+                caller, task_id, pageSize=1, pageToken=first["nextPageToken"]
+            )
+            assert [*first["configs"], *second["configs"]] == listed["configs"]
+            assert not second.get("nextPageToken")
+
+            for _ in range(2):
+                await delete_config(caller, task_id, made["id"])
+            await refused(get_config(caller, task_id, made["id"]), code=NOT_FOUND, status=404)
+            await caller.send("answer", task_id=task_id)
+            await eventually(
+                lambda: any(each.path == "/hook/2" for each in receiver.taken), within=10
+            )
+            assert "COMPLETED" not in [
+                each.state for each in receiver.taken if each.path == "/hook"
+            ]
+
+    await over_every_binding(cluster.caller, scenario)
+
+
+async def test_a_client_that_repeats_its_config_with_each_message_sets_it_once(
+    cluster: Cluster,
+) -> None:
+    async with hook() as receiver:
+        options = {"configuration": inline(receiver.config())}
+        task = await cluster.caller.send_task("ask2", message_id="once", **options)
+        await cluster.caller.send_task("ask2", message_id="once", **options)
+        await cluster.caller.send_task("one", task_id=task["id"], **options)
+        assert len((await list_configs(cluster.caller, task["id"]))["configs"]) == 1
+        await cluster.caller.send_task("two", task_id=task["id"], **options)
+        await receiver.told("COMPLETED")
+        assert receiver.states().count("COMPLETED") == 1
+
+
+async def test_a_new_url_gets_what_the_old_one_never_took(cluster: Cluster) -> None:
+    async with hook(up=False) as wrong, hook() as right:
+        config = inline(wrong.config(id="mine"))
+        task = await cluster.caller.send_task("ask it", configuration=config)
+        await cluster.workers[0].logged("refused the connection", within=10)
+        await set_config(cluster.caller, task["id"], right.config(id="mine"))
+        await right.told("INPUT_REQUIRED")
+        assert right.states() == ["SUBMITTED", "WORKING", "INPUT_REQUIRED"]
+
+
+async def test_a_refused_message_stores_no_config(cluster: Cluster) -> None:
+    async with hook() as receiver:
+        options = {"configuration": inline(receiver.config())}
+        ended = await cluster.caller.send_task("echo x")
+        await refused(cluster.caller.send("more", task_id=ended["id"], **options), code=UNSUPPORTED)
+        await refused(set_config(cluster.caller, ended["id"], receiver.config()), code=UNSUPPORTED)
+        parked = await cluster.caller.send_task("ask it")
+        await refused(
+            cluster.caller.send("x", task_id=parked["id"], context_id="another", **options),
+            code=INVALID_PARAMS,
+        )
+        for task in (ended, parked):
+            assert not (await list_configs(cluster.caller, task["id"])).get("configs")
+        assert not receiver.seen
+
+
+async def test_only_the_owner_sees_and_changes_configs(cluster: Cluster) -> None:
+    async def scenario(caller: Caller) -> None:
+        alice = caller.as_user("alice", tenant="t1")
+        async with hook() as receiver, hook() as other:
+            config = inline(receiver.config(id="mine"))
+            task_id = (await alice.send_task("ask it", configuration=config))["id"]
+            before = await cluster.requests(task_id)
+            strangers = (
+                caller.as_user("bob", tenant="t1"),
+                caller.as_user("alice", tenant="t2"),
+                caller.as_user(None, tenant="t1"),
+            )
+            for stranger in strangers:
+                assert await answers(stranger, task_id, other.url) == await answers(
+                    stranger, "00000000-0000-4000-8000-000000000000", other.url
+                )
+            assert await cluster.requests(task_id) == before
+            assert len((await list_configs(alice, task_id))["configs"]) == 1
+            await alice.send("answer", task_id=task_id)
+            await receiver.told("COMPLETED")
+            assert not other.seen
+
+    await over_every_binding(cluster.caller, scenario)
+
+
+async def answers(caller: Caller, task_id: str, url: str) -> list[str]:
+    """What the operations answer about a task, with its id blotted out."""
+    bodies: list[str] = []
+    for call in (
+        set_config(caller, task_id, {"url": url}),
+        get_config(caller, task_id, "mine"),
+        list_configs(caller, task_id),
+        delete_config(caller, task_id, "mine"),
+        caller.send("x", task_id=task_id, configuration=inline({"url": url})),
+    ):
+        error: CallError = await refused(call, code=NOT_FOUND, status=404)
+        bodies.append(error.body.replace(task_id, "TASK"))
+    return bodies
+
+
+async def test_without_the_capability_every_operation_is_refused(cluster: Cluster) -> None:
+    api = await cluster.add_api()
+    without = Caller(http=cluster.http, url=api.url)
+    async with hook() as receiver:
+
+        async def scenario(caller: Caller) -> None:
+            task_id = (await caller.send_task("ask it"))["id"]
+            for call in (
+                set_config(caller, task_id, receiver.config()),
+                get_config(caller, task_id, "x"),
+                list_configs(caller, task_id),
+                delete_config(caller, task_id, "x"),
+                caller.send("echo", configuration=inline(receiver.config())),
+            ):
+                await refused(call, code=NOT_SUPPORTED, status=400)
+
+        await over_every_binding(without, scenario)
+        assert not receiver.seen
+
+
+async def test_a_task_without_configs_pays_nothing(cluster: Cluster) -> None:
+    task = await cluster.caller.send_task("echo x")
+    assert CHILD_EVENT not in await cluster.history(task["id"])
+
+
+async def test_malformed_configs_are_refused(cluster: Cluster) -> None:
+    async with hook() as receiver:
+        task_id = (await cluster.caller.send_task("ask it"))["id"]
+        for config in (
+            {},
+            {"url": ""},
+            receiver.config(id="x" * 129),
+            receiver.config(id="new\nline"),
+            receiver.config(authentication={"scheme": "Two words"}),
+            {"url": f"{receiver.url}?{'x' * 3000}"},
+        ):
+            await refused(set_config(cluster.caller, task_id, config), code=INVALID_PARAMS)
+        for number in range(10):
+            await set_config(cluster.caller, task_id, receiver.config(id=f"c{number}"))
+        refusal = await refused(
+            set_config(cluster.caller, task_id, receiver.config(id="c10")), code=INVALID_PARAMS
+        )
+        assert "Delete one" in refusal.message

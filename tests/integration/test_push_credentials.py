@@ -1,0 +1,130 @@
+"""P4: credentials reach their receiver exactly, and nobody and nothing else."""
+
+import base64
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Final
+
+import pytest_asyncio
+
+from a2a_temporal.push import verify
+from tests.conftest import NewCluster
+from tests.support.calls import all_of, refused
+from tests.support.cluster import Cluster
+from tests.support.hook import Hook, Received, hook
+from tests.support.push import get_config, inline, pushing, set_config
+from tests.support.results import Json
+
+INVALID_PARAMS: Final = -32602
+SIGNING_KEY: Final = f"whsec_{base64.b64encode(b'a signing key of 32 bytes for us').decode()}"
+
+
+@pytest_asyncio.fixture
+async def cluster(new_cluster: NewCluster) -> AsyncIterator[Cluster]:
+    options = pushing(f"--push-signing-key={SIGNING_KEY}", encrypted=True)
+    async with new_cluster(options=options) as cluster:
+        yield cluster
+
+
+def secret(name: str) -> str:
+    return f"{name}-{uuid.uuid4().hex}"
+
+
+async def test_each_receiver_gets_what_its_config_says(cluster: Cluster) -> None:
+    bearer, basic, token = secret("bearer"), secret("basic"), secret("token")
+    configs: dict[str, Json] = {
+        "bearer": {"authentication": {"scheme": "Bearer", "credentials": bearer}},
+        "basic": {"authentication": {"scheme": "Basic", "credentials": basic}, "token": token},
+        "token": {"token": token},
+        "scheme": {"authentication": {"scheme": "Bearer"}},
+        "none": {},
+    }
+    expected = {
+        "bearer": (f"Bearer {bearer}", None),
+        "basic": (f"Basic {basic}", token),
+        "token": (None, token),
+        "scheme": (None, None),
+        "none": (None, None),
+    }
+    async with AsyncExitStack() as stack:
+        hooks = {name: await stack.enter_async_context(hook()) for name in configs}
+        first = hooks["bearer"].config(id="bearer", **configs.pop("bearer"))
+        task = await cluster.caller.send_task("ask it", configuration=inline(first))
+        for name, fields in configs.items():
+            await set_config(cluster.caller, task["id"], hooks[name].config(id=name, **fields))
+        await cluster.caller.send_task("answer", task_id=task["id"])
+        await all_of(*(receiver.told("COMPLETED") for receiver in hooks.values()))
+        for name, receiver in hooks.items():
+            assert seen_headers(receiver) == {expected[name]}, name
+            for received in receiver.taken:
+                check_request(received)
+
+    for value in (bearer, basic, token):
+        assert not cluster.temporal.holds(value)
+        assert not logged(cluster, value)
+
+
+async def test_the_database_would_show_what_is_not_encrypted(cluster: Cluster) -> None:
+    plain = await cluster.temporal.client()
+    control, said = secret("control"), secret("said")
+    await plain.start_workflow("none", control, id=control[:20], task_queue="none")
+    assert cluster.temporal.holds(control[8:])
+    await cluster.caller.send(f"echo {said}")
+    assert not cluster.temporal.holds(said)
+    await plain.get_workflow_handle(control[:20]).terminate()
+
+
+async def test_the_owner_reads_credentials_back_and_others_do_not(cluster: Cluster) -> None:
+    alice, bob = (cluster.caller.as_user(name) for name in ("alice", "bob"))
+    bearer = secret("bearer")
+    async with hook() as receiver:
+        config = receiver.config(
+            id="mine", authentication={"scheme": "Bearer", "credentials": bearer}
+        )
+        task = await alice.send_task("ask it", configuration=inline(config))
+        kept = await get_config(alice, task["id"], "mine")
+        assert kept["authentication"] == config["authentication"]
+        refusal = await refused(get_config(bob, task["id"], "mine"), code=-32001)
+        assert bearer not in refusal.body
+
+
+async def test_without_encryption_credentials_are_refused(new_cluster: NewCluster) -> None:
+    async with new_cluster(options=pushing()) as cluster, hook() as receiver:
+        task = await cluster.caller.send_task("ask it", configuration=inline(receiver.config()))
+        value = secret("value")
+        for fields in (
+            {"token": value},
+            {"authentication": {"scheme": "Bearer", "credentials": value}},
+        ):
+            config = receiver.config(**fields)
+            for call in (
+                set_config(cluster.caller, task["id"], config),
+                cluster.caller.send("answer", task_id=task["id"], configuration=inline(config)),
+                cluster.caller.send("echo", configuration=inline(config)),
+            ):
+                refusal = await refused(call, code=INVALID_PARAMS)
+                assert "A2A_TEMPORAL_ENCRYPTION_KEYS" in refusal.message
+                assert value not in refusal.body
+        assert not cluster.temporal.holds(value)
+
+
+def seen_headers(receiver: Hook) -> set[tuple[str | None, str | None]]:
+    return {
+        (each.headers.get("authorization"), each.headers.get("x-a2a-notification-token"))
+        for each in receiver.taken
+    }
+
+
+def check_request(received: Received) -> None:
+    assert received.method == "POST"
+    assert received.headers["content-type"] == "application/a2a+json"
+    assert len(received.json) == 1
+    assert received.headers["traceparent"].count("-") == 3
+    assert (
+        verify(received.body, received.headers, key=SIGNING_KEY) == received.headers["webhook-id"]
+    )
+
+
+def logged(cluster: Cluster, text: str) -> bool:
+    return any(text in path.read_text() for path in cluster.folder.glob("*.log"))
