@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
 from a2a.server.routes import (
     create_agent_card_routes,
@@ -16,6 +17,7 @@ from a2a.server.routes import (
     create_rest_routes,
 )
 from a2a.server.routes.common import ServerCallContextBuilder
+from a2a.types import AgentCard
 from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH
 from a2a.utils.errors import A2AError
 from sse_starlette.sse import EventSourceResponse
@@ -27,11 +29,14 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from a2a_temporal._connect import check_namespace
 from a2a_temporal._http.calls import CallContextBuilder
+from a2a_temporal._http.extensions import active_extensions, echo, requested_extensions
 from a2a_temporal._http.health import Health
 from a2a_temporal._http.limits import BodyLimit
+from a2a_temporal._http.resuming import opened, resumes
 from a2a_temporal._http.sealed import SealedHandler
 from a2a_temporal._http.streams import EventStreams
 from a2a_temporal._server.handler import TemporalRequestHandler
+from a2a_temporal._server.resume import URI as RESUMABLE_STREAMS
 from a2a_temporal.errors import ConnectionSettingsError, TemporalUnreachableError
 
 logger = logging.getLogger(__name__)
@@ -91,7 +96,8 @@ def create_app(
     ]
     rpc_routes = create_jsonrpc_routes(sealed, rpc_path, builder, enable_v0_3_compat=enable_v0_3)
     rest_routes = create_rest_routes(sealed, builder, enable_v0_3_compat=enable_v0_3)
-    served_rest = [_with_streams(route, streams) for route in rest_routes]
+    answering = _Answering(streams, handler.agent_card)
+    served_rest = [answering.by(route) for route in rest_routes]
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
@@ -119,7 +125,7 @@ def create_app(
         routes=[
             *card_routes,
             *Health(handler.client).routes(),
-            *(_with_streams(_parsed(route), streams) for route in rpc_routes),
+            *(answering.by(_parsed(route)) for route in rpc_routes),
             *routes,
             *([Mount(rest_prefix, routes=served_rest)] if rest_prefix else served_rest),
         ],
@@ -159,23 +165,42 @@ async def _start(handler: TemporalRequestHandler, tried: asyncio.Event) -> None:
         pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
 
 
-def _with_streams(route: BaseRoute, streams: EventStreams) -> BaseRoute:
-    """Give the event streams of an SDK route our pings and our end."""
-    if isinstance(route, Mount):
-        return Mount(route.path, routes=[_with_streams(inner, streams) for inner in route.routes])
-    if not isinstance(route, Route):
-        return route
-    endpoint: Endpoint = route.endpoint
+@dataclass(frozen=True)
+class _Answering:
+    """What every answer of the SDK's routes gets from us.
 
-    async def answer(request: Request) -> Response:
-        # Read here, a body over the limit is no surprise to the dispatcher.
-        await request.body()
-        response = await endpoint(request)
+    Attributes:
+        streams: Take over event streams, with our pings and our end.
+        card: Declares the extensions that can be active.
+    """
+
+    streams: EventStreams
+    card: AgentCard
+
+    def by(self, route: BaseRoute) -> BaseRoute:
+        """Return the route with it."""
+        if isinstance(route, Mount):
+            return Mount(route.path, routes=[self.by(inner) for inner in route.routes])
+        if not isinstance(route, Route):
+            return route
+        endpoint: Endpoint = route.endpoint
+
+        async def answer(request: Request) -> Response:
+            # Read here, a body over the limit is no surprise to the dispatcher.
+            await request.body()
+            answering = endpoint(request)
+            if resumes(request):
+                return self._finished(request, await opened(answering))
+            return self._finished(request, await answering)
+
+        return Route(route.path, answer, methods=list(route.methods or ()))
+
+    def _finished(self, request: Request, response: Response) -> Response:
+        active = active_extensions(requested_extensions(request), self.card)
+        echo(response, active)
         if isinstance(response, EventSourceResponse):
-            return streams.adopt(response)
+            return self.streams.adopt(response, with_ids=RESUMABLE_STREAMS in active)
         return response
-
-    return Route(route.path, answer, methods=list(route.methods or ()))
 
 
 def _parsed(route: Route) -> Route:

@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from a2a_temporal._http.enums import check_status_filter
+from a2a_temporal._http.extensions import requested_extensions
 from a2a_temporal._http.sealed import internal_error
 
 logger = logging.getLogger(__name__)
@@ -55,6 +56,7 @@ class CallContextBuilder(ServerCallContextBuilder):
             raise
         except Exception as error:
             raise internal_error(error, where="the call context") from error
+        context.requested_extensions |= requested_extensions(request)
         # The SDK's own check looks here, under this spelling.
         context.state.setdefault("headers", {})[VERSION_HEADER.lower()] = version
         return context

@@ -16,6 +16,8 @@ from sse_starlette.sse import EventSourceResponse
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from a2a_temporal._http.extensions import cursor_of
+
 _PING = b": ping\r\n\r\n"
 _TICK_SECONDS = 0.25
 
@@ -37,9 +39,14 @@ class EventStreams:
         self._open: set[EventStream] = set()
         self.closed = False
 
-    def adopt(self, response: EventSourceResponse) -> "EventStream":
-        """Take over the events and headers of an SDK response."""
-        return EventStream(response, self)
+    def adopt(self, response: EventSourceResponse, *, with_ids: bool = False) -> "EventStream":
+        """Take over the events and headers of an SDK response.
+
+        Args:
+            response: Made by a dispatcher.
+            with_ids: Send each event's place in the task's log as its `id`.
+        """
+        return EventStream(response, self, with_ids=with_ids)
 
     def add(self, stream: "EventStream") -> None:
         """Ping a stream from now on."""
@@ -74,13 +81,16 @@ class EventStream(Response):
     it waiting: so the end of a stream can come from outside, by `end`.
     """
 
-    def __init__(self, response: EventSourceResponse, streams: EventStreams) -> None:
+    def __init__(
+        self, response: EventSourceResponse, streams: EventStreams, *, with_ids: bool
+    ) -> None:
         super().__init__(status_code=response.status_code)
         self.raw_headers = response.raw_headers
         self.background = response.background
         self.last_sent = time.monotonic()
-        self._events = _events_of(response)
+        self._events = events_of(response)
         self._streams = streams
+        self._with_ids = with_ids
         self._sending: asyncio.Task[None] | None = None
         self._pinging: asyncio.Task[None] | None = None
         self._send: Send | None = None
@@ -138,11 +148,12 @@ class EventStream(Response):
 
     async def _send_events(self, send: Send) -> None:
         async for event in self._events:
-            await _body(send, _encoded(event))
+            await _body(send, _encoded(event, with_id=self._with_ids))
             self.last_sent = time.monotonic()
 
 
-def _events_of(response: EventSourceResponse) -> AsyncIterable[SdkEvent]:
+def events_of(response: EventSourceResponse) -> AsyncIterable[SdkEvent]:
+    """Return the events that a dispatcher has put into its response."""
     # Declared there as anything, dicts without the types of key and value among it.
     events = response.body_iterator  # pyright: ignore[reportUnknownVariableType]
     return cast("AsyncIterable[SdkEvent]", events)
@@ -152,12 +163,14 @@ async def _body(send: Send, chunk: bytes, *, more: bool = True) -> None:
     await send({"type": "http.response.body", "body": chunk, "more_body": more})
 
 
-def _encoded(event: SdkEvent) -> bytes:
+def _encoded(event: SdkEvent, *, with_id: bool) -> bytes:
     if isinstance(event, ServerSentEvent):
-        return event.encode()
-    if isinstance(event, str):
-        return ServerSentEvent(event).encode()
-    return ServerSentEvent(event["data"], event=event.get("event")).encode()
+        data, name = str(event.data), event.event
+    elif isinstance(event, str):
+        data, name = event, None
+    else:
+        data, name = event["data"], event.get("event")
+    return ServerSentEvent(data, event=name, id=cursor_of(data) if with_id else None).encode()
 
 
 async def _client_leaves(receive: Receive) -> None:

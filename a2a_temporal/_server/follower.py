@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from a2a.types.a2a_pb2 import Part, Task, TaskState, TaskStatusUpdateEvent
 from temporalio.api.common.v1 import WorkflowExecution
@@ -23,7 +23,7 @@ from temporalio.api.workflowservice.v1 import (
 )
 from temporalio.client import Client, WorkflowExecutionDescription
 
-from a2a_temporal._log.entries import EventsEntry
+from a2a_temporal._log.entries import Entry, EventsEntry
 from a2a_temporal._log.fold import LogState, begin, fold, state_name
 from a2a_temporal._log.history import Successor, entry_of, start_of
 from a2a_temporal._log.protojson import StreamEvent
@@ -46,7 +46,12 @@ RenderResult = Callable[[Any], list[Part]]
 
 @dataclass(frozen=True)
 class Cursor:
-    """A position in a task's log: the ``index``-th event made from a history event of a run."""
+    """A position in a task's log: the ``index``-th event made from a history event of a run.
+
+    With ``ALL`` as its index it stands behind everything that was made from that history event.
+    """
+
+    ALL: ClassVar[int] = 999_999_999
 
     run_id: str
     event_id: int
@@ -69,11 +74,22 @@ class LogEvent:
         return None
 
 
+def log_events(state: LogState, entry: Entry, run_id: str, event_id: int) -> list[LogEvent]:
+    """Fold an entry and return the stream events it makes, each with its place in the log."""
+    made = fold(state, entry)
+    turn = entry.turn if isinstance(entry, EventsEntry) else state.turns
+    return [
+        LogEvent(Cursor(run_id, event_id, index), event, turn) for index, event in enumerate(made)
+    ]
+
+
 class Follower:
     """Reads one task's log for as long as it has readers. Made by ``Followers``.
 
     Attributes:
         state: The folded log; ``None`` until all that it held at first has been read.
+        begun: Where the log that was read begins.
+        newest: How far the state reaches.
         failure: Why reading ended early; readers raise it.
         finished: Nothing more will come.
         quiet_since: Event-loop time of the last page that held something.
@@ -82,6 +98,7 @@ class Follower:
     def __init__(self, client: Client, task_id: str, render_result: RenderResult | None) -> None:
         self.task_id = task_id
         self.state: LogState | None = None
+        self.begun = self.newest = Cursor("", 0, 0)
         self.failure: BaseException | None = None
         self.finished = False
         self.quiet_since = asyncio.get_running_loop().time()
@@ -136,11 +153,6 @@ class Follower:
             return "", 0
         status = self.state.task.status
         return state_name(status.state), status.timestamp.ToMilliseconds()
-
-    @property
-    def newest(self) -> Cursor:
-        """Where the newest event stands."""
-        return self._events[-1].cursor if self._events else Cursor(self._run_id, 0, 0)
 
     def event_at(self, position: int) -> LogEvent | None:
         """Return the event at ``position``; ``None`` when it is no longer kept."""
@@ -247,11 +259,11 @@ class Follower:
         state = self._building or self.state
         if state is None:
             return None
-        made = fold(state, entry)
+        made = log_events(state, entry, self._run_id, event.event_id)
         if self.state is None or state is self.state:  # what is read anew has been shown before
-            turn = entry.turn if isinstance(entry, EventsEntry) else state.turns
-            for index, each in enumerate(made):
-                self._append(LogEvent(Cursor(self._run_id, event.event_id, index), each, turn))
+            self.newest = Cursor(self._run_id, event.event_id, Cursor.ALL)
+            for each in made:
+                self._append(each)
         return None
 
     async def _begin(self, event: HistoryEvent) -> None:
@@ -260,13 +272,16 @@ class Follower:
             raise NoTaskError(self.task_id)
         started = event.workflow_execution_started_event_attributes
         self._run_id = self._pinned_run_id or started.original_execution_run_id
+        place = Cursor(self._run_id, event.event_id, Cursor.ALL)
+        if not self.begun.run_id:
+            self.begun = place
         state = begin(start)
         state.render_result = self._render_result
         if self._rebuilding or start.snapshot is None:
             self._rebuilding = True
             self._building = state
         else:
-            self.state = state
+            self.state, self.newest = state, place
 
     async def _is_last(self, page: GetWorkflowExecutionHistoryResponse) -> bool:
         """Say whether the log held no more than ``page`` when we read it."""
@@ -277,11 +292,11 @@ class Follower:
     def _publish(self, built: LogState) -> None:
         """Show readers the log that was read anew; those who saw another get its Task."""
         known, self.state = self.state, built
+        self.newest = Cursor(self._run_id, self._last_event_id, Cursor.ALL)
         self._building = None
         self._rebuilding = False
         if known is not None:
-            cursor = Cursor(self._run_id, self._last_event_id, 0)
-            self._append(LogEvent(cursor, built.copy_task(), built.status_turn))
+            self._append(LogEvent(self.newest, built.copy_task(), built.status_turn))
 
     async def _describe(self) -> WorkflowExecutionDescription:
         workflow = self._client.get_workflow_handle(self.task_id)
@@ -315,6 +330,7 @@ class Reader:
     def __init__(self, follower: Follower, position: int) -> None:
         self._follower = follower
         self.position = position
+        self._taken: Cursor | None = None
 
     @property
     def state(self) -> LogState:
@@ -329,9 +345,15 @@ class Reader:
         """True when the log will say no more here, be it over or out of reach."""
         return self._follower.finished
 
+    @property
+    def taken(self) -> Cursor:
+        """How far the last snapshot reaches; before the first, where the log begins."""
+        return self._taken or self._follower.begun
+
     def snapshot(self) -> Task:
         """Return the Task as it is now; what is read next comes after it."""
         self.position = self._follower.end
+        self._taken = self._follower.newest
         return self.state.copy_task()
 
     def changed(self) -> Awaitable[object]:

@@ -57,6 +57,7 @@ from a2a_temporal._server.listing import Listing
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.plain import PlainWorkflow
 from a2a_temporal._server.push_configs import PushConfigs
+from a2a_temporal._server.resume import Resumption, declared, following
 from a2a_temporal._server.tasks import Tasks, ended
 
 _STREAMING = "This agent does not stream: its card says capabilities.streaming = false."
@@ -112,7 +113,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         options: HandlerOptions | None = None,
     ) -> None:
         self.client = client
-        self.agent_card = agent_card
+        self.agent_card = declared(agent_card)
         self._options = options or HandlerOptions()
         self._agent = self._options.agent or agent_card.name
         _check_configuration(agent_card, task_queue, self._agent)
@@ -167,16 +168,18 @@ class TemporalRequestHandler(sdk.RequestHandler):
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event, None]:
         """Send a message and stream what its turn makes (section 3.1.2)."""
+        places = Resumption.of(context)
         async with self._sent(params, context) as sent:
             await self._first_word(sent)
             if sent.reader.state.reply is not None:
                 yield sent.reader.state.reply
                 return
-            yield apply_history_length(sent.before, params.configuration)
+            before = apply_history_length(sent.before, params.configuration)
+            yield places.stamped(before, sent.reader.taken)
             if sent.answered:
                 return
             async for event in sent.reader.events():
-                yield _trimmed(event.event, params)
+                yield places.stamped(_trimmed(event.event, params), event.cursor)
                 if _ends_turn(event, sent.turn):
                     return
 
@@ -201,17 +204,21 @@ class TemporalRequestHandler(sdk.RequestHandler):
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event, None]:
-        """Stream a task from now to its end (section 3.1.6)."""
+        """Stream a task from now, or from where the caller lost it, to its end (section 3.1.6)."""
         scope = self._caller(params, context)
+        places = Resumption.of(context)
         state = await self._tasks.read(scope, params.id)
-        if state.terminal:
+        if state.terminal and places.after is None:
             raise _nothing_to_stream(state)
         async with self._tasks.follow(scope, params.id) as reader:
-            if reader.state.terminal:
+            missed = await self._tasks.events_after(params.id, places.after)
+            if reader.state.terminal and not missed:
                 raise _nothing_to_stream(reader.state)
-            yield reader.snapshot()
-            async for event in reader.events():
-                yield event.event
+            if missed is None:
+                task = reader.snapshot()
+                yield places.stamped(task, reader.taken)
+            async for event in following(reader, missed or []):
+                yield places.stamped(event.event, event.cursor)
                 if _ends_task(event):
                     return
 

@@ -29,10 +29,11 @@ from a2a_temporal._log.reading import NoTaskError, read_log
 from a2a_temporal._server.call import Caller
 from a2a_temporal._server.checks import check_size
 from a2a_temporal._server.engine_errors import engine_errors, is_closed_workflow, within
-from a2a_temporal._server.follower import Reader
+from a2a_temporal._server.follower import Cursor, LogEvent, Reader
 from a2a_temporal._server.followers import Followers
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.plain import PlainWorkflow, Signal
+from a2a_temporal._server.resume import events_after
 from a2a_temporal._server.search_attributes import register_search_attributes
 from a2a_temporal._server.visibility import start_attributes
 
@@ -210,6 +211,21 @@ class Tasks:
         if not caller.may_see(state):
             raise TaskNotFoundError
         return state
+
+    async def events_after(self, task_id: str, after: Cursor | None) -> list[LogEvent] | None:
+        """Return what the log holds behind a cursor; ``None`` when the cursor is of no use.
+
+        Raises:
+            InternalError: Temporal cannot be reached now.
+        """
+        if after is None:
+            return None
+        limit = self._options.read_timeout
+        async with engine_errors():
+            reading = events_after(
+                self._client, task_id, after, timeout=limit, render_result=self._render_result
+            )
+            return await within(limit, reading)
 
     @contextlib.asynccontextmanager
     async def follow(

@@ -1,0 +1,167 @@
+"""Resumable streams: give each streamed event its place in the log, and go on after one.
+
+The extension is described in ``docs/extensions/resumable-streams.md``. Without it a stream is what
+A2A 1.0 says: a subscription begins with the Task.
+"""
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import cast
+
+from a2a.server.context import ServerCallContext
+from a2a.server.events import Event
+from a2a.types.a2a_pb2 import AgentCard, AgentExtension, Message
+from google.protobuf.struct_pb2 import Struct
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from a2a_temporal._log.fold import LogState, begin
+from a2a_temporal._log.history import Successor, entry_of, start_of
+from a2a_temporal._log.reading import NoTaskError, history_events
+from a2a_temporal._server.engine_errors import is_missing_workflow
+from a2a_temporal._server.follower import Cursor, LogEvent, Reader, RenderResult, log_events
+
+URI = "https://a2a-temporal.dev/extensions/resumable-streams/v1"
+CURSOR_PARAMETER = "a2a-stream-cursor"
+LAST_EVENT_ID = "last-event-id"
+
+_CURSOR = re.compile(r"([0-9A-Za-z-]{1,64})\.(\d{1,9})\.(\d{1,9})")
+_MOST_RUNS = 1000
+
+
+def declared(card: AgentCard) -> AgentCard:
+    """Return the card with the extension declared, where the agent streams."""
+    known = any(each.uri == URI for each in card.capabilities.extensions)
+    if known or not card.capabilities.streaming:
+        return card
+    declaring = AgentCard()
+    declaring.CopyFrom(card)
+    declaring.capabilities.extensions.append(
+        AgentExtension(
+            uri=URI,
+            description="Each streamed event says where it stands; SubscribeToTask goes on there.",
+        )
+    )
+    return declaring
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """What a caller asked of the extension.
+
+    Attributes:
+        activated: Events carry their place.
+        after: The event that the caller saw last.
+    """
+
+    activated: bool
+    after: Cursor | None = None
+
+    @classmethod
+    def of(cls, context: ServerCallContext) -> "Resumption":
+        """Read it from a call."""
+        if URI not in context.requested_extensions:
+            return cls(activated=False)
+        headers = cast("dict[str, str]", context.state.get("headers", {}))
+        text = headers.get(CURSOR_PARAMETER) or headers.get(LAST_EVENT_ID) or ""
+        return cls(activated=True, after=_parse(text))
+
+    def stamped(self, event: Event, cursor: Cursor) -> Event:
+        """Return the event with its place in its metadata, where that is asked for."""
+        if not self.activated or isinstance(event, Message):
+            return event
+        stamped = type(event)()
+        stamped.CopyFrom(event)  # pyright: ignore[reportArgumentType] # of the same type, by the line before
+        place = Struct()
+        place["cursor"] = f"{cursor.run_id}.{cursor.event_id}.{cursor.index}"
+        stamped.metadata[URI] = place
+        return stamped
+
+
+def _parse(text: str) -> Cursor | None:
+    found = _CURSOR.fullmatch(text.strip())
+    return Cursor(found[1], int(found[2]), int(found[3])) if found else None
+
+
+async def events_after(
+    client: Client,
+    task_id: str,
+    after: Cursor,
+    *,
+    timeout: timedelta,
+    render_result: RenderResult | None = None,
+) -> list[LogEvent] | None:
+    """Return the events that the log holds behind a cursor.
+
+    ``None`` when the cursor is of no use: it is of another task, its run has been deleted or
+    replaced by a reset.
+
+    Raises:
+        temporalio.service.RPCError: Temporal did not answer.
+    """
+    try:
+        described = await client.get_workflow_handle(task_id).describe(rpc_timeout=timeout)
+        events: list[LogEvent] = []
+        run_id = after.run_id
+        for _ in range(_MOST_RUNS):
+            read = await _read_run(client, task_id, run_id, render_result)
+            events += read.events
+            if read.successor is None:
+                break
+            run_id = read.successor
+    except NoTaskError:
+        return None
+    except RPCError as error:
+        if is_missing_workflow(error) or error.status == RPCStatusCode.INVALID_ARGUMENT:
+            return None
+        raise
+    if run_id != described.run_id:
+        return None
+    place = (after.event_id, after.index)
+    return [
+        event
+        for event in events
+        if event.cursor.run_id != after.run_id
+        or (event.cursor.event_id, event.cursor.index) > place
+    ]
+
+
+async def following(reader: Reader, missed: list[LogEvent]) -> AsyncIterator[LogEvent]:
+    """Yield what was missed, then what the reader, attached before that was read, has anew."""
+    for event in missed:
+        yield event
+    seen = {event.cursor for event in missed}
+    async for event in reader.events():
+        if event.cursor not in seen:
+            yield event
+
+
+@dataclass(frozen=True)
+class _Run:
+    events: list[LogEvent]
+    successor: str | None
+
+
+async def _read_run(
+    client: Client, task_id: str, run_id: str, render_result: RenderResult | None
+) -> _Run:
+    state: LogState | None = None
+    events: list[LogEvent] = []
+    async for event in history_events(client, task_id, run_id):
+        if state is None:
+            start = await start_of(event, client.data_converter)
+            if start is None:
+                break
+            state = begin(start)
+            state.render_result = render_result
+            continue
+        entry = await entry_of(event, client.data_converter)
+        if isinstance(entry, Successor):
+            return _Run(events, entry.run_id)
+        if entry is not None:
+            events += log_events(state, entry, run_id, event.event_id)
+    if state is None:
+        raise NoTaskError(task_id)
+    return _Run(events, None)
