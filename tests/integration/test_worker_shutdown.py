@@ -7,7 +7,7 @@ from tests.support.frames import rebuilt_artifacts, state_in
 from tests.support.results import artifact_text, state
 from tests.support.waiting import eventually
 
-STEPS = "".join(f"{step}\n" for step in range(1, 21))
+STEPS = "".join(f"{step}\n" for step in range(1, 13))
 
 
 async def test_a_turn_goes_on_at_the_other_worker(new_cluster: NewCluster) -> None:
@@ -15,7 +15,7 @@ async def test_a_turn_goes_on_at_the_other_worker(new_cluster: NewCluster) -> No
         (worker,) = cluster.workers
 
         async def scenario(caller: Caller) -> None:
-            async with caller.stream("count 20 0.3") as frames:
+            async with caller.stream("count 12 0.3") as frames:
                 task_id = (await frames.next())["task"]["id"]
                 received = await frames.to_the_end(within=40)
             states = [state_in(frame) for frame in received if state_in(frame)]
@@ -28,9 +28,12 @@ async def test_a_turn_goes_on_at_the_other_worker(new_cluster: NewCluster) -> No
             assert cluster.ledger.count(task_id, "cancel") == 0
 
         async def stop_the_worker() -> None:
-            await eventually(lambda: len(cluster.ledger.lines(None, "step")) >= 4, within=15)
-            await cluster.add_worker()
+            def both_are_at_work() -> bool:
+                return len({line.task for line in cluster.ledger.lines(None, "step")}) == 2
+
+            await eventually(both_are_at_work, within=20)
             worker.terminate()
+            await cluster.add_worker()
             assert await worker.exited(within=10) == 0
 
         await all_of(over_every_binding(cluster.caller, scenario), stop_the_worker())
