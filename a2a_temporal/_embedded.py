@@ -26,6 +26,7 @@ from temporalio.service import RPCError
 from typing_extensions import Self
 
 from a2a_temporal import _embedded_state as notes
+from a2a_temporal._connect import connect
 from a2a_temporal._embedded_state import DIRECTORY, EmbeddedState, is_alive
 from a2a_temporal._log.wire import SEARCH_ATTRIBUTES
 from a2a_temporal._server.search_attributes import register_search_attributes
@@ -138,8 +139,8 @@ class EmbeddedTemporal:
         await self._end(signal.SIGKILL)
 
     async def client(self) -> Client:
-        """Connect to the server, whatever the environment says."""
-        return await Client.connect(self.address, namespace=NAMESPACE)
+        """Connect to the server, whatever address the environment names."""
+        return await connect(address=self.address, namespace=NAMESPACE, tls=False)
 
     async def __aenter__(self) -> Self:
         """Start."""
