@@ -1,1 +1,1 @@
-"""The activities of the example workflows."""
+"""Activities of the example workflows. A user of the library writes files like these."""

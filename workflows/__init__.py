@@ -1,1 +1,1 @@
-"""Example workflows, written as a user of `a2a_temporal` would write them."""
+"""Example workflows, one a file. Try one: ``a2a-temporal dev workflows.expense:agent``."""

@@ -34,7 +34,7 @@ from a2a_temporal._testing.callers import believing, headers_of, middleware
 from a2a_temporal._testing.cards import URL, card_of, served
 from a2a_temporal._testing.transport import StreamingTransport
 from a2a_temporal._testing.user import User, id_of
-from a2a_temporal._worker.parts import Content
+from a2a_temporal._worker.parts import Content, text_of
 from a2a_temporal._worker.plugin import A2APlugin
 
 _PATIENCE = 20.0
@@ -245,6 +245,22 @@ class RunningAgent:
             within=within,
         )
         return found.copy_task()
+
+    async def told(self, task: Task | str, text: str, *, within: float = _PATIENCE) -> Message:
+        """Wait until the agent has said something that holds a text; returns that message.
+
+        Raises:
+            AssertionError: It has not in time; says what it is in the end.
+        """
+        found: list[Message] = []
+
+        def look(state: LogState) -> bool:
+            said = [*state.task.history, state.task.status.message]
+            found[:] = [each for each in said if text in text_of(each)]
+            return bool(found)
+
+        await self._until(task, look, repr(text), within=within)
+        return found[-1]
 
     async def replay(self) -> None:
         """Replay the history of every task of this agent.
