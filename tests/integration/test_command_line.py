@@ -1,0 +1,209 @@
+"""The commands as a user starts them: real processes, Ctrl-C, a Temporal that is down."""
+
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.calls import Caller, http_client
+from tests.support.frames import state_in, terminal_frames
+from tests.support.processes import Process, accepts, free_port
+from tests.support.temporal_server import TemporalServer
+from tests.support.waiting import eventually
+
+AGENT = '''
+import asyncio
+
+from a2a.server.agent_execution import AgentExecutor
+from a2a.server.tasks import TaskUpdater
+from a2a.types import Part
+
+
+class EchoAgentExecutor(AgentExecutor):
+    """Says again what it is told."""
+
+    async def execute(self, context, event_queue):
+        updater = TaskUpdater(event_queue, context.task_id, context.context_id)
+        await updater.start_work()
+        text = context.get_user_input()
+        if text.startswith("sleep"):
+            await asyncio.sleep(float(text.split()[1]))
+        await updater.add_artifact([Part(text=text)])
+        await updater.complete()
+
+    async def cancel(self, context, event_queue):
+        pass
+'''
+NAME = "an_agent:EchoAgentExecutor"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A user's project folder."""
+    (tmp_path / "an_agent.py").write_text(AGENT)
+    return tmp_path
+
+
+@asynccontextmanager
+async def command(
+    folder: Path, *arguments: str, env: Mapping[str, str] | None = None
+) -> AsyncGenerator[Process]:
+    """Run a2a-temporal in a folder, for as long as the block lasts."""
+    process = Process(
+        f"a2a-temporal {arguments[0]}",
+        # The folder becomes the current one, as it would be for a user.
+        [sys.executable, "-c", _IN_FOLDER, str(folder), *arguments],
+        env=env or {},
+        log=folder / f"{arguments[0]}.log",
+    )
+    process.start()
+    try:
+        yield process
+    finally:
+        await process.put_away()
+
+
+_IN_FOLDER = """
+import os, sys
+from a2a_temporal._cli import main
+os.chdir(sys.argv[1])
+main(sys.argv[2:])
+"""
+
+
+async def test_dev_runs_everything_and_a_cut_task_goes_on_at_the_next_start(folder: Path) -> None:
+    port = free_port()
+    async with http_client() as http:
+        caller = Caller(http=http, url=f"http://127.0.0.1:{port}")
+        async with command(folder, "dev", NAME, f"--port={port}") as dev:
+            await _ready(caller)
+            assert f"{caller.url}/.well-known/agent-card.json" in dev.output()
+            assert "Temporal      http://localhost:" in dev.output()
+            task = await caller.send_task("hello")
+            assert task["status"]["state"] == "TASK_STATE_COMPLETED"
+            async with caller.stream("sleep 5", message_id="cut") as frames:
+                await frames.until_state("WORKING")
+                os.killpg(dev.pid, signal.SIGINT)  # as a terminal does
+                assert terminal_frames(await frames.to_the_end(within=8)) == []
+            assert await dev.exited(within=15) == 0
+            assert "Traceback" not in dev.output(), dev.output()
+        async with command(folder, "dev", NAME, f"--port={port}"):
+            await _ready(caller)
+            again = await caller.send_task("sleep 5", message_id="cut")
+            assert state_in({"task": again}) == "COMPLETED"
+            assert (await caller.get(task["id"]))["status"] == task["status"]
+
+
+async def test_serve_and_worker_start_without_temporal_and_work_when_it_is_there(
+    folder: Path,
+) -> None:
+    temporal = TemporalServer(folder)
+    port = free_port()
+    env = {"TEMPORAL_ADDRESS": temporal.address, "TASK_QUEUE": "cli"}
+    async with (
+        http_client() as http,
+        command(folder, "serve", NAME, f"--port={port}", env=env) as serve,
+        command(folder, "worker", NAME, "--grace=1", env=env) as worker,
+    ):
+        caller = Caller(http=http, url=f"http://127.0.0.1:{port}")
+        await eventually(lambda: accepts(port), within=30, what="the server")
+        card = await http.get(f"{caller.url}/.well-known/agent-card.json")
+        assert card.json()["name"] == "Echo"
+        assert (await http.get(f"{caller.url}/readyz")).status_code == 503
+        await worker.logged("cannot be reached (connection refused)", within=30)
+        try:
+            await temporal.start()
+            await _ready(caller)
+            task = await caller.send_task("hello")
+            assert task["status"]["state"] == "TASK_STATE_COMPLETED"
+            for process in (serve, worker):
+                process.terminate()
+            for process in (serve, worker):
+                assert await process.exited(within=10) == 0
+                assert "Traceback" not in process.output(), process.output()
+        finally:
+            await temporal.process.put_away()
+
+
+async def test_a_worker_that_still_waits_for_temporal_can_be_stopped(folder: Path) -> None:
+    env = {"TEMPORAL_ADDRESS": f"127.0.0.1:{free_port()}"}
+    async with command(folder, "worker", NAME, env=env) as worker:
+        await worker.logged("next try in 4 s", within=30)
+        worker.terminate()
+        assert await worker.exited(within=3) == 0
+
+
+async def test_doctor_has_a_line_for_every_check_and_fails_without_workers(
+    folder: Path, temporal: TemporalServer
+) -> None:
+    env = {"TEMPORAL_ADDRESS": temporal.address}
+    async with command(folder, "doctor", "--task-queue=lonely", env=env) as doctor:
+        assert await doctor.exited(within=30) == 1
+    lines = dict(line.split(maxsplit=1)[::-1] for line in _short(doctor.output()))
+    assert lines["connection"] == lines["namespace"] == lines["clock"] == "ok"
+    assert lines["retention"] == "note"
+    assert lines["workers"] == "FAIL"
+    assert "a2a-temporal worker AGENT --task-queue lonely" in doctor.output()
+
+
+async def test_doctor_names_missing_search_attributes_with_the_command(folder: Path) -> None:
+    temporal = TemporalServer(folder)
+    await temporal.start()
+    try:
+        env = {"TEMPORAL_ADDRESS": temporal.address}
+        async with command(folder, "doctor", env=env) as doctor:
+            assert await doctor.exited(within=30) == 1
+        assert "operator search-attribute create --namespace default" in doctor.output()
+    finally:
+        await temporal.process.put_away()
+
+
+WRONG: list[tuple[tuple[str, ...], dict[str, str], str]] = [
+    (("serve", "nowhere:agent"), {}, "Error: there is no module 'nowhere'"),
+    (("worker", NAME), {"TEMPORAL_NAMESPACE": "absent"}, "Error: TEMPORAL_NAMESPACE='absent'"),
+    (("serve", NAME), {"TEMPORAL_ADDRESS": "localhost"}, "Error: TEMPORAL_ADDRESS='localhost'"),
+    (("doctor",), {"TEMPORAL_ADDRESS": "127.0.0.1:1"}, "FAIL  connection"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "env", "text"), WRONG)
+async def test_a_fault_of_the_operator_ends_with_one_line_and_no_traceback(
+    folder: Path,
+    temporal: TemporalServer,
+    arguments: tuple[str, ...],
+    env: dict[str, str],
+    text: str,
+) -> None:
+    env = {"TEMPORAL_ADDRESS": temporal.address, **env}
+    async with command(folder, *arguments, env=env) as process:
+        assert await process.exited(within=30) == 1
+    assert text in process.output()
+    assert "Traceback" not in process.output()
+
+
+async def test_a_port_that_is_taken_is_named_before_anything_starts(
+    folder: Path, temporal: TemporalServer
+) -> None:
+    async with command(folder, "dev", NAME, f"--port={temporal.port}") as dev:
+        assert await dev.exited(within=30) == 1
+    assert f"Error: port {temporal.port} is in use" in dev.output()
+    assert not (folder / ".a2a-temporal").exists()
+
+
+async def _ready(caller: Caller) -> None:
+    async def look() -> bool:
+        try:
+            return (await caller.http.get(f"{caller.url}/readyz")).status_code == 200
+        except httpx.TransportError as error:
+            raise ConnectionError(repr(error)) from error
+
+    await eventually(look, within=40, what="the ready server")
+
+
+def _short(output: str) -> list[str]:
+    return [" ".join(line.split()[:2]) for line in output.splitlines() if line]
