@@ -71,3 +71,12 @@ async def test_accepted_output_modes_reach_the_agent(cluster: Cluster) -> None:
         assert configuration["acceptedOutputModes"] == ["text/plain", "application/json"]
 
     await over_every_binding(cluster.caller, scenario)
+
+
+async def test_output_modes_the_agent_lacks_are_its_own_business(cluster: Cluster) -> None:
+    async def scenario(caller: Caller) -> None:
+        wanted = {"acceptedOutputModes": ["application/pdf"]}
+        task = await caller.send_task("whoami", configuration=wanted)
+        assert artifact_data(task, "whoami")["configuration"] == wanted
+
+    await over_every_binding(cluster.caller, scenario)

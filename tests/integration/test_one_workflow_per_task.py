@@ -89,3 +89,24 @@ async def test_a_foreign_workflow_is_not_a_task(cluster: Cluster) -> None:
         await foreign.terminate()
 
     await over_every_binding(cluster.caller, scenario)
+
+
+async def test_a_foreign_workflow_that_took_the_id_first_is_not_served(cluster: Cluster) -> None:
+    async def scenario(caller: Caller) -> None:
+        message_id = str(uuid.uuid4())
+        task = await caller.send_task("effect pay", message_id=message_id)
+        await cluster.delete(task["id"])
+        foreign = await cluster.client.start_workflow(
+            "Foreign", id=task["id"], task_queue=f"nobody-{uuid.uuid4()}"
+        )
+
+        # The same message leads to the same id, and that now belongs to somebody else.
+        again = caller.send("effect pay", message_id=message_id)
+        await refused(again, code=-32602, status=400)
+
+        await refused(caller.get(foreign.id), code=-32001, status=404)
+        assert await cluster.requests(foreign.id) == []
+        assert cluster.ledger.count(task["id"], "effect") == 1
+        await foreign.terminate()
+
+    await over_every_binding(cluster.caller, scenario)

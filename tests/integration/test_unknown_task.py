@@ -2,14 +2,9 @@
 
 import uuid
 
-from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
-
 from tests.support.calls import Caller, over_every_binding, refused, refused_to_open
 from tests.support.cluster import Cluster
 from tests.support.results import state
-from tests.support.temporal_server import NAMESPACE
-from tests.support.waiting import eventually
 
 
 async def _not_found(caller: Caller, task_id: str) -> list[str]:
@@ -54,19 +49,9 @@ async def test_the_task_of_another_user_is_not_found(cluster: Cluster) -> None:
 async def test_a_deleted_task_is_not_found(cluster: Cluster) -> None:
     async def scenario(caller: Caller) -> None:
         task = await caller.send_task("echo done")
-        await cluster.client.workflow_service.delete_workflow_execution(
-            DeleteWorkflowExecutionRequest(
-                namespace=NAMESPACE,
-                workflow_execution=WorkflowExecution(workflow_id=task["id"]),
-            )
-        )
-
-        async def deleted() -> bool:
-            return not await cluster.known_to_temporal(task["id"])
-
-        await eventually(deleted, within=15)
+        await cluster.delete(task["id"])
         await _not_found(caller, task["id"])
-        assert await deleted()
+        assert not await cluster.known_to_temporal(task["id"])
 
     await over_every_binding(cluster.caller, scenario)
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
+from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer
@@ -134,6 +136,20 @@ class Cluster:
         """The number of runs, past and present, that visibility shows under a workflow id."""
         query = f"WorkflowId = '{workflow_id}'"
         return (await self.client.count_workflows(query)).count
+
+    async def delete(self, workflow_id: str) -> None:
+        """Delete a workflow as retention would, and wait until it is gone."""
+        await self.client.workflow_service.delete_workflow_execution(
+            DeleteWorkflowExecutionRequest(
+                namespace=NAMESPACE,
+                workflow_execution=WorkflowExecution(workflow_id=workflow_id),
+            )
+        )
+
+        async def gone() -> bool:
+            return not await self.known_to_temporal(workflow_id)
+
+        await eventually(gone, within=15)
 
     async def known_to_temporal(self, workflow_id: str) -> bool:
         """Say whether any workflow has, or had, an id."""
