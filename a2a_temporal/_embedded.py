@@ -23,7 +23,6 @@ from urllib.parse import quote
 
 from temporalio.client import Client
 from temporalio.service import RPCError
-from typing_extensions import Self
 
 from a2a_temporal import _embedded_state as notes
 from a2a_temporal._connect import connect
@@ -142,7 +141,7 @@ class EmbeddedTemporal:
         """Connect to the server, whatever address the environment names."""
         return await connect(address=self.address, namespace=NAMESPACE, tls=False)
 
-    async def __aenter__(self) -> Self:
+    async def __aenter__(self) -> "EmbeddedTemporal":
         """Start."""
         await self.start()
         return self

@@ -70,7 +70,8 @@ class PushConfigEntry:
 class EventsEntry:
     """A batch of an agent's events (signal ``a2a_events``).
 
-    ``done`` says that the agent's code has returned: nothing of this turn follows. A ``source``
+    ``done`` says that the agent's code has returned: nothing of this turn follows; ``left`` that
+    its activity will not complete, so that nobody need wait for it. A ``source``
     names the activity of a workflow author that published; it has attempts of its own and no turn.
     """
 
@@ -80,6 +81,7 @@ class EventsEntry:
     events: list[StreamEvent]
     at: Timestamp
     done: bool = False
+    left: bool = False
     source: str = ""
 
 
@@ -168,6 +170,7 @@ def parse_signal(name: str, value: Any) -> Entry | None:
                 events=[event_from_json(event) for event in value["events"]],
                 at=_at(value),
                 done=bool(value.get("done", False)),
+                left=bool(value.get("left", False)),
                 source=str(value.get("source", "")),
             )
     except _MALFORMED:

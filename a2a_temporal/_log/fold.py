@@ -93,7 +93,8 @@ class LogState:
     """Everything the entries so far say. Changed only by :func:`fold`.
 
     ``turn``, ``attempt`` and ``sequence`` name the last batch of agent events that counted;
-    ``turn_done`` says the agent's code has returned for that turn; ``status_turn`` is the turn that
+    ``turn_done`` says the agent's code has returned for that turn, ``turn_left`` that its activity
+    will not complete by itself either; ``status_turn`` is the turn that
     the present status answers; ``approvers`` are the people and groups ever asked to decide.
     ``render_result`` turns the result of a plain workflow into parts. ``reply`` is the direct
     Message of an agent that answered without making a task.
@@ -107,6 +108,7 @@ class LogState:
     attempt: int = 0
     sequence: int = 0
     turn_done: bool = False
+    turn_left: bool = False
     status_turn: int = 0
     reply: Message | None = None
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
@@ -299,6 +301,7 @@ def _fold_agent_events(state: LogState, entry: EventsEntry) -> list[StreamEvent]
     for event in entry.events:
         made += _apply(state, event, entry.at, turn=entry.turn, kept=state.checkpoint)
     state.turn_done = state.turn_done or entry.done
+    state.turn_left = state.turn_left or entry.left
     return made
 
 
@@ -324,6 +327,7 @@ def _open_turn(state: LogState, turn: int) -> None:
     state.attempt = 0
     state.sequence = 0
     state.turn_done = False
+    state.turn_left = False
     state.checkpoint = Checkpoint(messages=len(state.task.history))
 
 

@@ -158,6 +158,10 @@ class _Attempt:
                 await self._queue.close(done=True)
             except LogClosedError:
                 logger.info("Task %s was closed before its turn ended", self._turn.task_id)
+            if self._queue.left:
+                # The entry has told the workflow, which may be closed by now: a completion would
+                # cost a workflow task, or come too late and be reported as a failure.
+                activity.raise_complete_async()
             return
         if isinstance(failure, LogClosedError):
             self._queue.abandon()

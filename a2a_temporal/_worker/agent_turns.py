@@ -84,7 +84,7 @@ class AgentTurns:
         turn = self._log.state.accepted[received.message.message_id].turn
         self._running = True
         try:
-            return await workflow.execute_activity(
+            attempts = workflow.start_activity(
                 wire.RUN_AGENT_ACTIVITY,
                 self._turn_input(received, turn),
                 start_to_close_timeout=self._options.turn_timeout,
@@ -96,7 +96,11 @@ class AgentTurns:
                 ),
                 cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
                 summary=f"Turn {turn}",
+                result_type=int,
             )
+            if await self._left(attempts):
+                return None
+            return await attempts
         except ActivityError as error:
             if not self.cancel_requested and not self._log.state.terminal:
                 self.failure = error
@@ -104,6 +108,27 @@ class AgentTurns:
             return None
         finally:
             self._running = False
+
+    async def _left(self, attempts: "asyncio.Task[int | None]") -> bool:
+        """Wait for a turn's end; True when the agent has left with the last word said.
+
+        Its activity then sends no completion of its own (see ``agent_activity``): the entry that
+        ends the task saves a workflow task, and the client's answer is in the log already.
+        """
+        state = self._log.state
+
+        try:
+            await workflow.wait_condition(lambda: attempts.done() or state.turn_left)
+        except asyncio.CancelledError:
+            attempts.cancel()
+            return False
+        if attempts.done():
+            return False
+        if not state.terminal:
+            # More messages wait, so the task goes on: nothing is to wait for this activity.
+            attempts.cancel()
+            attempts.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return True
 
     async def _run_cancel_hook(self) -> None:
         """Let the agent clean up a task that is canceled while no turn runs."""

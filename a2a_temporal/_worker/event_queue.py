@@ -77,6 +77,7 @@ class PublishingQueue(EventQueue):
         self._room = asyncio.Event()
         self._room.set()
         self._closed = False
+        self._left = False
         self._last_sent = 0.0
         self._sender: asyncio.Task[None] | None = None
         self._finished_artifacts: set[str] = set()
@@ -120,7 +121,9 @@ class PublishingQueue(EventQueue):
         self._changed.set()
         if self._sender is not None:
             await self._sender
+        said_with_it = bool(self._waiting)
         await self._send_waiting(done=done)
+        self._left = done and said_with_it and self._last_word
 
     def abandon(self) -> None:
         """Drop what waits: the attempt is void."""
@@ -133,6 +136,19 @@ class PublishingQueue(EventQueue):
     def settled(self) -> bool:
         """True when the turn's last status leaves nothing to be said: terminal or interrupted."""
         return self.replied or self.state in TERMINAL_STATES or self.state in INTERRUPTED_STATES
+
+    @property
+    def left(self) -> bool:
+        """True when the entry that says so is in the log: nobody waits for the activity."""
+        return self._left
+
+    @property
+    def _last_word(self) -> bool:
+        return self.replied or self.state in TERMINAL_STATES
+
+    @property
+    def _ending(self) -> dict[str, Any]:
+        return {"done": True, "left": True} if self._last_word else {"done": True}
 
     def _observe(self, event: StreamEvent) -> None:
         match event:
@@ -231,7 +247,7 @@ class PublishingQueue(EventQueue):
                     "sequence": self._sequence,
                     "events": batch,
                     "at": now_text(datetime.now(timezone.utc)),
-                    **({"done": True} if done and not self._waiting else {}),
+                    **(self._ending if done and not self._waiting else {}),
                     **({"source": self._source} if self._source else {}),
                 }
             )
