@@ -122,9 +122,15 @@ class SettledPush(WorkflowInboundInterceptor):
 
     async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
         """Run the workflow's code, then wait for the child if one is being started."""
+        child = _children.get(workflow.info().run_id)
         try:
-            return await super().execute_workflow(input)
-        finally:
-            child = _children.get(workflow.info().run_id)
+            result = await super().execute_workflow(input)
+        except GeneratorExit:  # dropped from the worker's cache: the run does not close
+            raise
+        except BaseException:
             if child is not None:
                 await child.settle()
+            raise
+        if child is not None:
+            await child.settle()
+        return result
