@@ -139,17 +139,22 @@ class Cluster:
 
     async def delete(self, workflow_id: str) -> None:
         """Delete a workflow as retention would, and wait until it is gone."""
+
+        async def closed() -> bool:
+            return await self.workflow_status(workflow_id) != WorkflowExecutionStatus.RUNNING
+
+        async def gone() -> bool:
+            return not await self.known_to_temporal(workflow_id)
+
+        # A task has ended a moment before its workflow has; an open one would be terminated.
+        await eventually(closed, within=10)
         await self.client.workflow_service.delete_workflow_execution(
             DeleteWorkflowExecutionRequest(
                 namespace=NAMESPACE,
                 workflow_execution=WorkflowExecution(workflow_id=workflow_id),
             )
         )
-
-        async def gone() -> bool:
-            return not await self.known_to_temporal(workflow_id)
-
-        await eventually(gone, within=15)
+        await eventually(gone, within=30)
 
     async def known_to_temporal(self, workflow_id: str) -> bool:
         """Say whether any workflow has, or had, an id."""
