@@ -5,6 +5,7 @@ import click
 from a2a_temporal._cli.demo import demo
 from a2a_temporal._cli.dev import dev
 from a2a_temporal._cli.doctor import doctor
+from a2a_temporal._cli.push import push
 from a2a_temporal._cli.serve import serve
 from a2a_temporal._cli.worker import worker
 
@@ -23,3 +24,4 @@ main.add_command(dev)
 main.add_command(serve)
 main.add_command(worker)
 main.add_command(doctor)
+main.add_command(push)

@@ -151,7 +151,13 @@ async def run_worker(
             task_queue=task_queue,
             workflows=agent.worker_workflows,
             activities=agent.activities,
-            plugins=[A2APlugin(agent_executor=agent.executor, options=agent.agent_options)],
+            plugins=[
+                A2APlugin(
+                    agent_executor=agent.executor,
+                    options=agent.agent_options,
+                    push=agent.handler_options.push if agent.handler_options else None,
+                )
+            ],
             graceful_shutdown_timeout=grace,
         )
         running = asyncio.ensure_future(worker.run())

@@ -9,6 +9,7 @@ receiver costs neither history nor worker while it is dead.
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -108,6 +109,8 @@ class PushWorkflow:
     async def _serve(self) -> PushEnd:
         if self._start.previous and not self._start.lanes:
             await self._take_over(self._start.previous)
+        if any(lane.given_up for lane in self._lanes.values()):
+            self._publish()
         await self._keep_lanes(lambda: self._cancel_requested)
         survey = await self._survey()
         if survey.end == "continued":
@@ -269,11 +272,7 @@ class PushWorkflow:
 
     def _publish(self) -> None:
         """Show operators which configs have dead letters."""
-        dead = [
-            {"config": lane.config_id, "reason": lane.given_up, "since": lane.failing_since}
-            for lane in self._lanes.values()
-            if lane.given_up
-        ]
+        dead = [asdict(lane) for lane in self._lanes.values() if lane.given_up]
         workflow.upsert_memo({wire.PUSH_MEMO: dead})
         if self._start.search_attributes:
             workflow.upsert_search_attributes(

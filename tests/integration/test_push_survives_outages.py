@@ -24,7 +24,7 @@ async def given_up(cluster: Cluster, task_id: str, number: int = 1) -> str:
         if described.status != WorkflowExecutionStatus.FAILED:
             return None
         (dead,) = await described.memo_value(wire.PUSH_MEMO)
-        return str(dead["reason"])
+        return str(dead["given_up"])
 
     return await eventually(look, within=30, what="the end of the delivery workflow")
 
