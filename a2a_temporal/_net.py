@@ -133,7 +133,10 @@ class UrlGuard:
                 f"allowed_hosts holds {entry!r}; name a host, host:port, *.suffix or network."
             )
         if "/" in text:
-            self._networks.append(ipaddress.ip_network(text))
+            try:
+                self._networks.append(ipaddress.ip_network(text))
+            except ValueError as error:
+                raise ValueError(f"allowed_hosts holds {entry!r}: {error}.") from error
         elif text.startswith("*."):
             self._suffixes.append(text[1:])
         else:

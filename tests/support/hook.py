@@ -7,6 +7,7 @@ while it is down its port refuses connections.
 import asyncio
 import contextlib
 import json
+import ssl
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -100,9 +101,9 @@ class Hook:
             lambda: len(self.seen) >= number, within=within, what=f"{number} requests at the hook"
         )
 
-    async def up(self) -> None:
+    async def up(self, *, tls: ssl.SSLContext | None = None) -> None:
         """Listen."""
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port, ssl=tls)
 
     async def down(self) -> None:
         """Refuse connections and drop those that are open."""

@@ -1,0 +1,160 @@
+"""One POST: to the checked address, under the right name, with nothing of anybody else's."""
+
+import datetime
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from a2a.types.a2a_pb2 import TaskPushNotificationConfig, TaskState, TaskStatusUpdateEvent
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from a2a_temporal import PushOptions
+from a2a_temporal._net import UrlGuard
+from a2a_temporal._worker.push_log import Notice, Position, child_traceparent
+from a2a_temporal._worker.push_request import NotDeliveredError, Receiver, new_client
+from tests.support.hook import NEVER, Answer, Hook, hook
+
+NAME = "hooks.example.com"
+EVENT = TaskStatusUpdateEvent(task_id="t", context_id="c")
+EVENT.status.state = TaskState.TASK_STATE_WORKING
+NOTICE = Notice(Position("run", 5), Position("run", 5, 1), EVENT, {"c": 1}, "")
+OPTIONS = PushOptions(timeout=datetime.timedelta(seconds=1))
+
+
+@asynccontextmanager
+async def receiver(
+    url: str, *addresses: str, verify: ssl.SSLContext | None = None
+) -> AsyncGenerator[Receiver]:
+    """A receiver whose name only this test can resolve."""
+
+    async def resolve(host: str, port: int) -> list[str]:
+        assert host == NAME
+        return list(addresses)
+
+    guard = UrlGuard(["127.0.0.0/8"], resolve=resolve)
+    destination = await guard.check(url)
+    client = new_client(OPTIONS) if verify is None else httpx.AsyncClient(verify=verify)
+    async with client:
+        yield Receiver(TaskPushNotificationConfig(url=url), destination, OPTIONS, client)
+
+
+async def test_it_connects_to_the_checked_address_and_names_the_host() -> None:
+    async with (
+        hook() as there,
+        receiver(f"http://{NAME}:{there.port}/a?b=c", "127.0.0.1") as one,
+    ):
+        await one.tell(NOTICE)
+        (received,) = there.taken
+        assert received.headers["host"] == f"{NAME}:{there.port}"
+        assert received.path == "/a?b=c"
+        assert list(received.json) == ["statusUpdate"]
+        assert received.json["statusUpdate"]["taskId"] == "t"
+        assert received.headers["webhook-id"] == "run.5.0"
+        assert "authorization" not in received.headers
+        assert "webhook-signature" not in received.headers
+
+
+async def test_another_checked_address_is_tried_when_the_first_refuses() -> None:
+    async with (
+        hook() as there,
+        receiver(f"http://{NAME}:{there.port}/", "127.0.0.9", "127.0.0.1") as one,
+    ):
+        await one.tell(NOTICE)
+        assert len(there.taken) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "final"),
+    [
+        (Answer(status=500), "answered 500", False),
+        (Answer(status=302, headers={"location": "http://127.0.0.1/"}), "answered 302", False),
+        (Answer(status=410), "answered 410", True),
+        (NEVER, "did not answer within 1 s", False),
+    ],
+)
+async def test_a_failure_says_host_and_reason(answer: Answer, text: str, final: bool) -> None:
+    async with (
+        hook() as there,
+        receiver(f"http://{NAME}:{there.port}/path?key=hunter2", "127.0.0.1") as one,
+    ):
+        there.script = lambda _: answer
+        with pytest.raises(NotDeliveredError) as failure:
+            await one.tell(NOTICE)
+        assert str(failure.value) == f"{NAME} {text}"
+        assert failure.value.final is final
+
+
+async def test_retry_after_is_heard() -> None:
+    async with (
+        hook() as there,
+        receiver(f"http://{NAME}:{there.port}/", "127.0.0.1") as one,
+    ):
+        there.script = lambda _: Answer(status=503, headers={"retry-after": "7"})
+        with pytest.raises(NotDeliveredError) as failure:
+            await one.tell(NOTICE)
+        assert failure.value.retry_after == datetime.timedelta(seconds=7)
+
+
+async def test_tls_checks_the_certificate_against_the_name(tmp_path: Path) -> None:
+    for certified, taken in ((NAME, 1), ("other.example.com", 0)):
+        server, client = tls(tmp_path, certified)
+        there = Hook()
+        await there.up(tls=server)
+        try:
+            url = f"https://{NAME}:{there.port}/"
+            async with receiver(url, "127.0.0.1", verify=client) as one:
+                if taken:
+                    await one.tell(NOTICE)
+                else:
+                    with pytest.raises(NotDeliveredError):
+                        await one.tell(NOTICE)
+            assert len(there.seen) == taken
+        finally:
+            await there.down()
+
+
+def tls(folder: Path, name: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """A server that holds a certificate for a name, and a client that trusts its issuer."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    file = folder / f"{name}.pem"
+    file.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        + certificate.public_bytes(serialization.Encoding.PEM)
+    )
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(file)
+    return server, ssl.create_default_context(cafile=file)
+
+
+def test_a_delivery_is_a_span_of_the_clients_trace() -> None:
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    child = child_traceparent(f"00-{trace}-b7ad6b7169203331-01")
+    version, same, span, flags = child.split("-")
+    assert (version, same, flags) == ("00", trace, "01")
+    assert span != "b7ad6b7169203331"
+    for unusable in ("", "x", f"00-{'0' * 32}-b7ad6b7169203331-01"):
+        assert len(child_traceparent(unusable)) == 55

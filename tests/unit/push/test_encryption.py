@@ -1,0 +1,90 @@
+"""Payloads are ciphertext under a named key, and readable for whoever has it."""
+
+import base64
+import os
+
+import pytest
+from temporalio.api.common.v1 import Payload
+from temporalio.converter import DataConverter
+
+from a2a_temporal import EncryptionCodec, connect
+from a2a_temporal._encryption import KEYS_VARIABLE, EncryptionKeyError, encrypted
+from a2a_temporal.errors import ConnectionSettingsError
+
+OLD, NEW = os.urandom(32), os.urandom(32)
+PAYLOAD = Payload(metadata={"encoding": b"json/plain"}, data=b'"a secret"')
+
+
+def variable(**keys: bytes) -> dict[str, str]:
+    entries = (f"{key_id}:{base64.b64encode(key).decode()}" for key_id, key in keys.items())
+    return {KEYS_VARIABLE: ",".join(entries)}
+
+
+async def test_a_payload_survives_and_shows_nothing_but_the_key_id() -> None:
+    codec = EncryptionCodec({"new": NEW})
+    (sealed,) = await codec.encode([PAYLOAD])
+    assert sealed.metadata["encryption-key-id"] == b"new"
+    assert b"secret" not in sealed.SerializeToString()
+    assert await codec.decode([sealed]) == [PAYLOAD]
+    (again,) = await codec.encode([PAYLOAD])
+    assert again.data != sealed.data
+
+
+async def test_the_first_key_encrypts_and_all_decrypt() -> None:
+    (old,) = await EncryptionCodec({"old": OLD}).encode([PAYLOAD])
+    both = EncryptionCodec({"new": NEW, "old": OLD})
+    assert await both.decode([old]) == [PAYLOAD]
+    (new,) = await both.encode([PAYLOAD])
+    assert await EncryptionCodec({"new": NEW}).decode([new]) == [PAYLOAD]
+
+
+async def test_a_missing_or_wrong_key_is_named() -> None:
+    (sealed,) = await EncryptionCodec({"old": OLD}).encode([PAYLOAD])
+    with pytest.raises(EncryptionKeyError, match="'old'"):
+        await EncryptionCodec({"new": NEW}).decode([sealed])
+    with pytest.raises(EncryptionKeyError, match="'old'"):
+        await EncryptionCodec({"old": NEW}).decode([sealed])
+
+
+async def test_a_changed_payload_does_not_open() -> None:
+    codec = EncryptionCodec({"new": NEW})
+    (sealed,) = await codec.encode([PAYLOAD])
+    sealed.data = sealed.data[:-1] + bytes([sealed.data[-1] ^ 1])
+    with pytest.raises(EncryptionKeyError):
+        await codec.decode([sealed])
+
+
+async def test_what_was_written_before_encryption_is_still_read() -> None:
+    assert await EncryptionCodec({"new": NEW}).decode([PAYLOAD]) == [PAYLOAD]
+
+
+async def test_the_environment_names_the_keys() -> None:
+    codec = EncryptionCodec.from_env(variable(new=NEW, old=OLD))
+    assert codec is not None
+    (sealed,) = await codec.encode([PAYLOAD])
+    assert await EncryptionCodec({"new": NEW}).decode([sealed]) == [PAYLOAD]
+    assert EncryptionCodec.from_env({}) is None
+
+
+@pytest.mark.parametrize("text", ["k1", "k1:", ":AAAA", "k1:no/base64/hunter2", "k1:aHVudGVyMg=="])
+async def test_a_malformed_variable_stops_the_connection_and_is_not_quoted(text: str) -> None:
+    with pytest.raises(ConnectionSettingsError) as refusal:
+        await connect(address="127.0.0.1:9", lazy=True, env={KEYS_VARIABLE: text})
+    assert refusal.value.setting == KEYS_VARIABLE
+    assert "entry 1" in str(refusal.value)
+    assert "hunter2" not in str(refusal.value)
+    assert "aHVudGVyMg" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("keys", [{}, {"": NEW}, {"k": b"short"}])
+def test_unusable_keys_are_an_error(keys: dict[str, bytes]) -> None:
+    with pytest.raises(ValueError, match="key"):
+        EncryptionCodec(keys)
+
+
+async def test_failures_are_encrypted_too_and_another_codec_stays() -> None:
+    converter = encrypted(DataConverter.default, variable(new=NEW))
+    assert converter.payload_codec is not None
+    assert converter.failure_converter_class is not DataConverter.default.failure_converter_class
+    assert encrypted(converter, variable(old=OLD)) is converter
+    assert encrypted(DataConverter.default, {}) is DataConverter.default
