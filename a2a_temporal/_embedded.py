@@ -5,6 +5,7 @@ parent that was killed; the next start in the same directory finds it by the not
 """
 
 import asyncio
+import atexit
 import contextlib
 import logging
 import os
@@ -118,7 +119,7 @@ class EmbeddedTemporal:
             self._wanted_ui_port, before and before.ui_port, DEFAULT_UI_PORT, taken=port
         )
         self._child = self._spawn(port, ui_port)
-        self._stops_it = True
+        self._own()
         self._state = EmbeddedState(self._child.pid, os.getpid(), port, ui_port)
         self._state.save(self.directory)
         try:
@@ -178,6 +179,7 @@ class EmbeddedTemporal:
             await self.kill()
             return False
         if self._stops_it:
+            self._own()
             self._state = replace(there, owner=os.getpid())
             self._state.save(self.directory)
         logger.info("joined the Temporal that runs at %s already", there.address)
@@ -230,6 +232,17 @@ class EmbeddedTemporal:
                 self._signal(signal.SIGKILL)
             await asyncio.sleep(_POLL_SECONDS)
         self._child = None
+        self._stops_it = False
+        atexit.unregister(self._terminate)
+
+    def _own(self) -> None:
+        """Stop the server with this process at the latest."""
+        self._stops_it = True
+        atexit.register(self._terminate)
+
+    def _terminate(self) -> None:
+        if self._state is not None:
+            self._signal(signal.SIGTERM)
 
     def _signal(self, how: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):

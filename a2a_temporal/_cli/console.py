@@ -64,7 +64,8 @@ def run(main: Main) -> NoReturn:
 
     Args:
         main: The command; returns the exit code (None for 0). It gets the event that SIGINT and
-            SIGTERM set, and winds up by itself. A second signal cancels it.
+            SIGTERM set, and winds up by itself. A second signal ends the process as a crash
+            would: nothing is cancelled, so that no running turn takes it for its task's end.
 
     Raises:
         click.ClickException: It failed for a reason that an operator can mend.
@@ -73,8 +74,6 @@ def run(main: Main) -> NoReturn:
         code = asyncio.run(_with_signals(main)) or 0
     except OPERATIONAL as error:
         raise click.ClickException(str(error)) from None
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        code = _INTERRUPTED
     _leave(code)
 
 
@@ -93,19 +92,17 @@ def _leave(code: int) -> NoReturn:
 
 async def _with_signals(main: Main) -> int | None:
     stop = asyncio.Event()
-    running = asyncio.ensure_future(main(stop))
 
     def on_signal() -> None:
         if stop.is_set():
-            running.cancel()
-            return
+            _leave(_INTERRUPTED)
         stop.set()
         click.echo("Stopping. Once more to stop at once.", err=True)
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, on_signal)
-    return await running
+    return await main(stop)
 
 
 async def until(stop: asyncio.Event, *, seconds: float) -> None:

@@ -122,7 +122,7 @@ class _Attempt:
             attempt=turn.attempt,
             sequence=sequence,
             batch_interval=options.batch_interval,
-            limit_bytes=entry_limit(client),
+            limit_bytes=entry_limit(client.data_converter),
         )
 
     async def run(self) -> None:

@@ -8,6 +8,7 @@ from temporalio.plugin import SimplePlugin
 from temporalio.worker import (
     ActivityInboundInterceptor,
     Interceptor,
+    ReplayerConfig,
     WorkerConfig,
     WorkflowInboundInterceptor,
     WorkflowInterceptorClassInput,
@@ -25,6 +26,8 @@ from a2a_temporal._worker.public_errors import PublicErrors
 from a2a_temporal._worker.push_activity import PushActivities
 from a2a_temporal._worker.push_child import SettledPush
 from a2a_temporal._worker.push_workflow import PUSH_OPTIONS_FUNCTION, PushWorkflow
+from a2a_temporal._worker.sending import ENTRY_LIMIT_BYTES, entry_limit
+from a2a_temporal._worker.task_log import ENTRY_LIMIT_FUNCTION
 
 _PASSED_THROUGH = (
     "a2a_temporal",  # pure in workflow code; reloading it per workflow run would only cost time
@@ -42,11 +45,13 @@ class _TaskInterceptor(Interceptor):
 
     def __init__(self, options: AgentOptions) -> None:
         self._options = options
+        self.entry_limit: int | None = ENTRY_LIMIT_BYTES
 
     def workflow_interceptor_class(
         self, input: WorkflowInterceptorClassInput
     ) -> type[WorkflowInboundInterceptor] | None:
         input.unsafe_extern_functions[OPTIONS_FUNCTION] = lambda: self._options
+        input.unsafe_extern_functions[ENTRY_LIMIT_FUNCTION] = lambda: self.entry_limit
         return TaskGuard
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
@@ -100,13 +105,14 @@ class A2APlugin(SimplePlugin):
             agent = AgentActivities(agent_executor, self._options)
             activities += [agent.run_agent, agent.cancel_agent]
             workflows.append(AgentWorkflow)
+        self._tasks = _TaskInterceptor(self._options)
         super().__init__(
             "a2a_temporal.A2APlugin",
             activities=activities,
             workflows=workflows,
             workflow_runner=_pass_through,
             # Outermost first: a run is settled after its task has got its end.
-            interceptors=[_PushInterceptor(push), _TaskInterceptor(self._options)],
+            interceptors=[_PushInterceptor(push), self._tasks],
         )
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
@@ -115,6 +121,15 @@ class A2APlugin(SimplePlugin):
         interval = self._options.heartbeat_interval
         for name in ("max_heartbeat_throttle_interval", "default_heartbeat_throttle_interval"):
             config[name] = min(config.get(name, interval), interval)
+        if "client" in config:
+            self._tasks.entry_limit = entry_limit(config["client"].data_converter)
+        return config
+
+    def configure_replayer(self, config: ReplayerConfig) -> ReplayerConfig:
+        """Let a replay decide by the same limits as the run it replays."""
+        config = super().configure_replayer(config)
+        if "data_converter" in config:
+            self._tasks.entry_limit = entry_limit(config["data_converter"])
         return config
 
 

@@ -42,7 +42,7 @@ class Publisher:
             turn=0,
             attempt=info.attempt,
             batch_interval=AgentOptions().batch_interval,
-            limit_bytes=entry_limit(client),
+            limit_bytes=entry_limit(client.data_converter),
             source=f"{info.workflow_run_id}/{info.activity_id}",
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from temporalio.client import Client
+from temporalio.converter import DataConverter
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log import wire
@@ -17,16 +18,16 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 # A payload may have 2 MB; the rest of an entry and the growth by escapes need room.
-_ENTRY_LIMIT_BYTES = 1_800_000
+ENTRY_LIMIT_BYTES = 1_800_000
 
 
 class LogClosedError(Exception):
     """The workflow takes no more entries: it was closed under the running activity."""
 
 
-def entry_limit(client: Client) -> int | None:
-    """Return the largest event an entry can hold, in bytes; None with external storage."""
-    return None if client.data_converter.external_storage is not None else _ENTRY_LIMIT_BYTES
+def entry_limit(converter: DataConverter) -> int | None:
+    """Return the largest event an entry can hold, in bytes of JSON; None with external storage."""
+    return None if converter.external_storage is not None else ENTRY_LIMIT_BYTES
 
 
 def sender(client: Client, task_id: str, run_id: str) -> Send:

@@ -4,6 +4,7 @@ All state is created in ``__init__`` and must be reached from the workflow's ``@
 Signal handlers only append to the log; decisions belong into the workflow's main coroutine.
 """
 
+import json
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -28,6 +29,13 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log.fold import LogState, agent_message, begin, fold, snapshot, state_name
     from a2a_temporal._log.protojson import StreamEvent, event_to_json, to_json
     from a2a_temporal._worker.push_child import PushChild
+    from a2a_temporal.errors import PublicError
+
+ENTRY_LIMIT_FUNCTION = "a2a_entry_limit"
+"""Extern function: the largest entry in bytes of JSON; None with external storage."""
+
+# A workflow task is answered in one request of at most 4 MB.
+_WORKFLOW_TASK_BYTES = 3_000_000
 
 _STATE = SearchAttributeKey.for_keyword(wire.STATE_ATTRIBUTE)
 _UPDATED = SearchAttributeKey.for_datetime(wire.UPDATED_ATTRIBUTE)
@@ -57,6 +65,8 @@ class TaskLog:
             self._restore_inbox(start.snapshot)
         self._indexed: tuple[Any, int] = self._status_key()
         self._push = PushChild(self.state)
+        self._limit: int | None = workflow.extern_functions()[ENTRY_LIMIT_FUNCTION]()
+        self._emitted = (0, 0)
         workflow.set_signal_handler(wire.MESSAGE_SIGNAL, self._on_message)
         workflow.set_signal_handler(wire.EVENTS_SIGNAL, self._on_events)
         workflow.set_signal_handler(wire.PUSH_CONFIG_SIGNAL, self._on_push_config)
@@ -66,6 +76,7 @@ class TaskLog:
         """Write events into the log; they are durable with this workflow task.
 
         Raises:
+            PublicError: The events are larger than an entry, or than what one workflow task emits.
             ApplicationError: An event is nothing that can be read again: it is nested too deeply.
         """
         at = now_text(workflow.now())
@@ -75,6 +86,7 @@ class TaskLog:
             raise ApplicationError(
                 "The task log cannot hold what was to be published", non_retryable=True
             )
+        self._check_size(written)
         workflow.upsert_memo({wire.ENTRY_MEMO: {"version": wire.LOG_VERSION, **written}})
         fold(self.state, entry)
         self._folded()
@@ -91,9 +103,11 @@ class TaskLog:
         if self.state.terminal:
             return False
         info = workflow.info()
-        if threshold is not None and info.get_current_history_length() >= threshold:
-            return True
-        return info.is_continue_as_new_suggested()
+        long = threshold is not None and info.get_current_history_length() >= threshold
+        if not (long or info.is_continue_as_new_suggested()):
+            return False
+        # A task too large to be carried over stays in its run, for as long as the engine lets it.
+        return self._limit is None or _json_size(snapshot(self.state)) <= self._limit
 
     def continue_as_new(
         self, waiting: Iterable[ReceivedMessage], *, also: dict[str, Any] | None = None
@@ -109,6 +123,28 @@ class TaskLog:
         carried |= self._push.carried
         carried.update(also or {})
         workflow.continue_as_new(replace(self.state.start, snapshot=carried, push_config=None))
+
+    def _check_size(self, written: dict[str, Any]) -> None:
+        """Refuse what Temporal would refuse: it would retry the workflow task for ever."""
+        if self._limit is None:
+            return
+        size = _json_size(written)
+        if size > self._limit:
+            raise PublicError(
+                f"An event of {size} bytes was published; {self._limit} bytes fit into one entry "
+                "of the task log. Publish it in chunks (append=True), or configure ExternalStorage "
+                "on the Temporal client's data converter."
+            )
+        task, emitted = self._emitted
+        now = workflow.info().get_current_history_length()
+        total = size + (emitted if task == now else 0)
+        if total > _WORKFLOW_TASK_BYTES:
+            raise PublicError(
+                f"{total} bytes were published in one step; {_WORKFLOW_TASK_BYTES} fit. Await "
+                "something in between, such as the activity that makes the next part, or configure "
+                "ExternalStorage on the Temporal client's data converter."
+            )
+        self._emitted = (now, total)
 
     def _restore_inbox(self, carried: dict[str, Any]) -> None:
         history = {message.message_id: message for message in self.state.task.history}
@@ -166,3 +202,7 @@ class TaskLog:
                 _UPDATED.value_set(status.timestamp.ToDatetime(tzinfo=timezone.utc)),
             ]
         )
+
+
+def _json_size(value: Any) -> int:
+    return len(json.dumps(value))
