@@ -27,6 +27,7 @@ async def read_log(
     *,
     run_id: str = "",
     render_result: Callable[[Any], list[Part]] | None = None,
+    watch: Callable[[HistoryEvent], None] | None = None,
 ) -> LogState:
     """Fold the present log of a task; needs no worker and works after the workflow has closed.
 
@@ -35,6 +36,7 @@ async def read_log(
         task_id: The task, which is the workflow id.
         run_id: One run; the newest by default, which carries what the earlier ones knew.
         render_result: Turns the result of a plain workflow into parts.
+        watch: Shown every history event, for what is not part of the log.
 
     Raises:
         NoTaskError: The workflow exists but is no A2A task.
@@ -42,6 +44,8 @@ async def read_log(
     """
     state: LogState | None = None
     async for event in history_events(client, task_id, run_id):
+        if watch is not None:
+            watch(event)
         if state is None:
             start = await start_of(event, client.data_converter)
             if start is None:

@@ -22,7 +22,7 @@ APPROVALS_EXTENSION = "https://a2a-temporal.dev/extensions/approvals/v1"
 ANYONE = "*"
 
 RequestKind = Literal["approval", "input", "auth"]
-Verdict = Literal["approve", "reject", "answer"]
+Verdict = Literal["approve", "reject", "answer", "comment"]
 Door = Literal["a2a", "inbox", "cli", "temporal"]
 
 
@@ -35,7 +35,8 @@ class Answer:
     """What somebody said to a request, before it is known whether it counts.
 
     ``verified`` says that a server authenticated ``by``; otherwise the name is only claimed. An
-    answer with a ``token`` counts once, however often it is sent.
+    answer with a ``token`` counts once, however often it is sent. ``seen`` is the hash of the
+    details the person looked at: when they have changed since, the answer does not count.
     """
 
     verdict: Verdict
@@ -48,6 +49,7 @@ class Answer:
     details: Any = None
     answer: Any = None
     token: str = ""
+    seen: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class OpenRequest:
     def from_json(value: dict[str, Any]) -> "OpenRequest":
         """Read what :meth:`to_json` wrote; unknown fields are ignored."""
         known = {name: value[name] for name in OpenRequest.__dataclass_fields__ if name in value}
-        known["records"] = [Record(**record) for record in known.get("records", [])]
+        known["records"] = [_record(record) for record in known.get("records", [])]
         known["quorum"] = int(known.get("quorum", 1))
         return OpenRequest(**known)
 
@@ -117,8 +119,9 @@ def open_requests(message: Message) -> list[OpenRequest]:
 
 def record_in(message: Message) -> Record | None:
     """Return the audit record a status message publishes, if there is one."""
-    record = _about(message).get("record")
-    return Record(**cast("dict[str, Any]", record)) if isinstance(record, dict) else None
+    with contextlib.suppress(TypeError, AttributeError):
+        return _record(_about(message)["record"]) if "record" in _about(message) else None
+    return None
 
 
 def handled_token(message: Message) -> tuple[str, str]:
@@ -135,9 +138,22 @@ def _about(message: Message) -> dict[str, Any]:
 
 
 def details_hash(details: Any) -> str:
-    """Return the SHA-256 of details as canonical JSON (sorted keys, no spaces)."""
-    text = json.dumps(details, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    """Return the SHA-256 of details as canonical JSON: sorted keys, no spaces, 5.0 written 5.
+
+    The workflow and whoever reads the log compute the same, although a protobuf ``Struct`` knows
+    no integers.
+    """
+    text = json.dumps(
+        _canonical(details), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def kinds_for(verdict: Verdict) -> tuple[RequestKind, ...]:
+    """Return the kinds of requests that such an answer is for."""
+    if verdict == "comment":
+        return ("approval", "input", "auth")
+    return ("input", "auth") if verdict == "answer" else ("approval",)
 
 
 def find(
@@ -176,6 +192,10 @@ def check_entitled(request: OpenRequest, answer: Answer) -> None:
     Raises:
         RefusedError: They may not, or it cannot be told who they are where it matters.
     """
+    if answer.seen and answer.seen != details_hash(request.details):
+        raise RefusedError(
+            f"The details of {request.id!r} have changed since they were looked at. Look again."
+        )
     if request.verified_only and not answer.verified:
         raise RefusedError(
             f"Request {request.id!r} takes only answers of people a server has authenticated: use "
@@ -252,16 +272,31 @@ def parse_decision(value: Any) -> Answer | None:
         return None
     fields = cast("dict[str, Any]", value)
     known = {name: fields[name] for name in Answer.__dataclass_fields__ if name in fields}
-    if known.get("verdict") not in ("approve", "reject", "answer"):
+    if known.get("verdict") not in ("approve", "reject", "answer", "comment"):
         return None
     groups = known.get("groups", [])
     known["groups"] = (
         tuple(str(each) for each in cast("list[Any]", groups)) if isinstance(groups, list) else ()
     )
     known["verified"] = known.get("verified") is True
-    for name in ("request", "by", "comment", "door", "token"):
+    for name in ("request", "by", "comment", "door", "token", "seen"):
         known[name] = str(known.get(name, ""))
     return Answer(**known)
+
+
+def _record(value: dict[str, Any]) -> Record:
+    return Record(**{name: value[name] for name in Record.__dataclass_fields__ if name in value})
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return {name: _canonical(each) for name, each in fields.items()}
+    if isinstance(value, list):
+        return [_canonical(each) for each in cast("list[Any]", value)]
+    return value
 
 
 def _is_approver(request: OpenRequest, answer: Answer) -> bool:

@@ -5,89 +5,75 @@ asked is read from the task's log; an answer is the signal ``a2a_decision``, dur
 """
 
 import asyncio
+import contextlib
+import hashlib
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from a2a.types.a2a_pb2 import Message
-from temporalio.api.workflowservice.v1 import ListWorkflowExecutionsRequest
+from temporalio.api.workflowservice.v1 import (
+    ListWorkflowExecutionsRequest,
+    ListWorkflowExecutionsResponse,
+)
 from temporalio.client import Client
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
 from a2a_temporal._log.fold import LogState
 from a2a_temporal._log.reading import NoTaskError, read_log
 from a2a_temporal._log.requests import (
-    ANYONE,
     Answer,
-    OpenRequest,
     Record,
     RefusedError,
     check_entitled,
     find,
     handled_token,
-    open_requests,
+    kinds_for,
     record_in,
 )
 from a2a_temporal._server.engine_errors import is_closed_workflow, is_missing_workflow, within
 from a2a_temporal._server.followers import Followers
-from a2a_temporal._server.visibility import keyword, quote
+from a2a_temporal._server.parked import (
+    Pending,
+    Person,
+    View,
+    Waiting,
+    agent_messages,
+    read_waiting,
+    waiting_query,
+    why_not,
+)
 
 _RPC_TIMEOUT = timedelta(seconds=5)
 _DECISION_WAIT = timedelta(seconds=5)
+# Logs read at once: a page is quick, and a process with many viewers stays small.
+_CONCURRENT_READS = 8
+_RECORDS_CHUNK = 64
+
+ENDED = "The task has ended; there is nothing left to decide."
 
 
 class UnknownTaskError(LookupError):
     """There is no such task for this person."""
 
 
-@dataclass(frozen=True)
-class Person:
-    """Who looks or answers: a name, groups, and whether a server has authenticated them.
-
-    An ``operator`` sees and may answer everything that is open, as somebody with access to the
-    Temporal namespace could; the command line acts as one.
-    """
-
-    name: str
-    groups: tuple[str, ...] = ()
-    verified: bool = False
-    operator: bool = False
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Every name by which a request may address this person."""
-        return tuple(name for name in (self.name, *self.groups) if name)
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """A parked task: its folded log and the requests that are open in it."""
-
-    state: LogState
-    requests: list[OpenRequest]
-
-    @property
-    def task_id(self) -> str:
-        """The task's id."""
-        return self.state.task.id
-
-    @property
-    def question(self) -> str:
-        """What the agent said when it parked."""
-        parts = self.state.task.status.message.parts
-        return "\n".join(part.text for part in parts if part.text)
+class BadPageError(ValueError):
+    """The page token is not one that :meth:`Approvals.waiting` gave out."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """Some of the parked tasks; ``next_token`` is empty on the last page."""
+    """Some of the parked tasks; ``next_token`` is empty on the last page.
+
+    ``version`` is what :meth:`Approvals.version` returns while nothing changes.
+    """
 
     tasks: list[Waiting] = field(default_factory=list[Waiting])
     next_token: bytes = b""
+    version: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,12 +81,14 @@ class Outcome:
     """What became of an answer.
 
     ``handled`` is False while no worker has looked at it: it is stored and will be. ``refused``
-    says why it did not count; ``record`` is the audit record when it did.
+    says why it did not count; ``record`` is the audit record when it did. ``token`` finds the
+    outcome again.
     """
 
     handled: bool
     refused: str = ""
     record: Record | None = None
+    token: str = ""
 
 
 class Approvals:
@@ -113,42 +101,58 @@ class Approvals:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._followers = Followers(client, agent="", long_polls=100)
+        self._reads = asyncio.Semaphore(_CONCURRENT_READS)
+
+    @property
+    def client(self) -> Client:
+        """The client it was made with."""
+        return self._client
 
     async def aclose(self) -> None:
         """Stop following."""
         await self._followers.aclose()
 
-    async def waiting(self, person: Person, *, size: int = 25, token: bytes = b"") -> Page:
+    async def waiting(
+        self, person: Person, *, view: View = "decide", size: int = 25, token: bytes = b""
+    ) -> Page:
         """Return the parked tasks this person may decide or answer, newest first within a page.
 
+        A task that moved on while the page was read is left out, so a page may be short.
+
+        Args:
+            person: Who looks.
+            view: ``asked`` for the tasks they made themselves, whoever they wait for.
+            size: Tasks a page.
+            token: Where the previous page ended.
+
         Raises:
+            BadPageError: The token is none of ours.
             temporalio.service.RPCError: Temporal did not answer.
         """
-        page = await self._client.workflow_service.list_workflow_executions(
-            ListWorkflowExecutionsRequest(
-                namespace=self._client.namespace,
-                page_size=size,
-                next_page_token=token,
-                query=_waiting_query(person),
-            ),
-            timeout=_RPC_TIMEOUT,
-        )
-        tasks: list[Waiting] = []
-        for info in page.executions:
-            try:
-                tasks.append(await self.task(person, info.execution.workflow_id))
-            except UnknownTaskError:
-                continue
-        return Page([task for task in tasks if task.state.interrupted], page.next_page_token)
+        page = await self._list(person, view, size, token)
+        found = await self._read_all(person, [e.execution.workflow_id for e in page.executions])
+        parked = [task for task in found if task.state.interrupted]
+        return Page(parked, page.next_page_token, _version_of(page))
 
-    async def count(self, person: Person) -> int:
+    async def version(
+        self, person: Person, *, view: View = "decide", size: int = 25, token: bytes = b""
+    ) -> str:
+        """Return a text that changes when the page does; one query, no log is read.
+
+        Raises:
+            BadPageError: The token is none of ours.
+            temporalio.service.RPCError: Temporal did not answer.
+        """
+        return _version_of(await self._list(person, view, size, token))
+
+    async def count(self, person: Person, *, view: View = "decide") -> int:
         """Return how many parked tasks there are for this person.
 
         Raises:
             temporalio.service.RPCError: Temporal did not answer.
         """
         counted = await self._client.count_workflows(
-            _waiting_query(person), rpc_timeout=_RPC_TIMEOUT
+            waiting_query(person, view), rpc_timeout=_RPC_TIMEOUT
         )
         return counted.count
 
@@ -160,16 +164,17 @@ class Approvals:
             temporalio.service.RPCError: Temporal did not answer.
         """
         try:
-            state = await read_log(self._client, task_id)
+            async with self._reads:
+                waiting = await read_waiting(self._client, task_id)
         except NoTaskError as error:
             raise UnknownTaskError(task_id) from error
         except RPCError as error:
-            if is_missing_workflow(error):
+            if is_missing_workflow(error) or error.status == RPCStatusCode.INVALID_ARGUMENT:
                 raise UnknownTaskError(task_id) from error
             raise
-        if not _may_see(person, state):
+        if not person.may_see(waiting.state):
             raise UnknownTaskError(task_id)
-        return Waiting(state, open_requests(state.task.status.message))
+        return waiting
 
     async def decide(self, person: Person, task_id: str, answer: Answer) -> Outcome:
         """Send an answer and wait a moment for the workflow to say whether it counts.
@@ -192,15 +197,15 @@ class Approvals:
             token=answer.token or uuid.uuid4().hex,
         )
         waiting = await self.task(person, task_id)
-        earlier = _outcome_in(waiting.state, answer.token)
+        earlier = outcome_in(waiting.state, answer.token)
         if earlier is not None:
             return earlier
-        kinds = ("input", "auth") if answer.verdict == "answer" else ("approval",)
         if waiting.state.terminal:
-            raise RefusedError("The task has ended; there is nothing left to decide.")
+            raise RefusedError(ENDED)
         if waiting.requests:
-            request = find(waiting.requests, answer, kinds)
-            check_entitled(request, answer)
+            request = find(waiting.requests, answer, kinds_for(answer.verdict))
+            if answer.verdict != "comment":
+                check_entitled(request, answer)
             answer = replace(answer, request=request.id)
         elif answer.verdict == "answer":
             return await self._answer_agent(person, waiting, answer)
@@ -215,24 +220,61 @@ class Approvals:
             query: A visibility query that narrows the tasks down.
         """
         condition = f"{wire.AGENT_ATTRIBUTE} IS NOT NULL"
+        ids: list[str] = []
         async for execution in self._client.list_workflows(
             f"({query}) AND {condition}" if query else condition
         ):
-            try:
-                state = await read_log(self._client, execution.id)
-            except NoTaskError:
-                continue
-            for message in [*state.task.history, state.task.status.message]:
-                record = record_in(message)
-                if record is not None:
-                    yield {
-                        "task": state.task.id,
-                        "agent": state.start.agent,
-                        "owner": state.start.owner,
-                        "tenant": state.start.tenant,
-                        "context": state.task.context_id,
-                        **asdict(record),
-                    }
+            ids.append(execution.id)
+            if len(ids) == _RECORDS_CHUNK:
+                for record in await self._records_of(ids):
+                    yield record
+                ids = []
+        for record in await self._records_of(ids):
+            yield record
+
+    async def _list(
+        self, person: Person, view: View, size: int, token: bytes
+    ) -> ListWorkflowExecutionsResponse:
+        listing = self._client.workflow_service.list_workflow_executions(
+            ListWorkflowExecutionsRequest(
+                namespace=self._client.namespace,
+                page_size=size,
+                next_page_token=token,
+                query=waiting_query(person, view),
+            ),
+            timeout=_RPC_TIMEOUT,
+        )
+        try:
+            return await within(_RPC_TIMEOUT, listing)
+        except RPCError as error:
+            if token and error.status == RPCStatusCode.INVALID_ARGUMENT:
+                raise BadPageError("That page does not exist.") from error
+            raise
+
+    async def _read_all(self, person: Person, task_ids: Sequence[str]) -> list[Waiting]:
+        async def read(task_id: str) -> Waiting | None:
+            with contextlib.suppress(UnknownTaskError):
+                return await self.task(person, task_id)
+            return None
+
+        found = await asyncio.gather(*(read(task_id) for task_id in task_ids))
+        return [task for task in found if task is not None]
+
+    async def _records_of(self, task_ids: list[str]) -> list[dict[str, Any]]:
+        operator = Person("", operator=True)
+        found = await self._read_all(operator, list(dict.fromkeys(task_ids)))
+        return [
+            {
+                "task": task.task_id,
+                "agent": task.state.start.agent,
+                "owner": task.state.start.owner,
+                "tenant": task.state.start.tenant,
+                "context": task.state.task.context_id,
+                **asdict(record),
+            }
+            for task in found
+            for record in records_of(task.state)
+        ]
 
     async def _answer_agent(self, person: Person, waiting: Waiting, answer: Answer) -> Outcome:
         """Answer an agent that asked in plain words: a message on its task."""
@@ -260,56 +302,80 @@ class Approvals:
             await within(_RPC_TIMEOUT, workflow.signal(signal, value, rpc_timeout=_RPC_TIMEOUT))
         except RPCError as error:
             if is_closed_workflow(error):
-                raise RefusedError(
-                    "The task has ended; there is nothing left to decide."
-                ) from error
+                raise RefusedError(ENDED) from error
             raise
-        return await self._outcome(state.task.id, token)
+        try:
+            return await self._outcome(state.task.id, token)
+        except (RPCError, RuntimeError, OSError, asyncio.TimeoutError, NoTaskError):
+            # Stored it is, whatever keeps us from seeing what came of it.
+            return Outcome(handled=False, token=token)
 
     async def _outcome(self, task_id: str, token: str) -> Outcome:
         loop = asyncio.get_running_loop()
         until = loop.time() + _DECISION_WAIT.total_seconds()
         async with self._followers.follow(task_id) as reader:
             while True:
-                outcome = _outcome_in(reader.state, token)
+                outcome = outcome_in(reader.state, token)
                 left = until - loop.time()
                 if outcome is not None:
                     return outcome
                 if left <= 0 or reader.ended:
-                    return Outcome(handled=False)
+                    break
                 try:
                     await asyncio.wait_for(reader.changed(), left)
                 except asyncio.TimeoutError:
-                    return Outcome(handled=False)
+                    break
+        # A follower that ran cold may lag behind: look once more.
+        state = await within(_RPC_TIMEOUT, read_log(self._client, task_id))
+        return outcome_in(state, token) or not_counted(state, token)
 
 
-def _outcome_in(state: LogState, token: str) -> Outcome | None:
+def _version_of(page: ListWorkflowExecutionsResponse) -> str:
+    digest = hashlib.sha256()
+    for execution in page.executions:
+        updated = execution.search_attributes.indexed_fields.get(wire.UPDATED_ATTRIBUTE)
+        digest.update(execution.execution.run_id.encode())
+        digest.update(updated.data if updated is not None else b"")
+    return digest.hexdigest()[:16]
+
+
+def records_of(state: LogState) -> list[Record]:
+    """Return the audit records of a task, in order."""
+    found = (record_in(each) for each in agent_messages(state))
+    return [record for record in found if record is not None]
+
+
+def not_counted(state: LogState, token: str) -> Outcome:
+    """Return what is said of a stored answer that the log does not mention (yet)."""
+    if state.terminal:
+        return Outcome(True, "The task had ended before this answer was looked at.", None, token)
+    return Outcome(handled=False, token=token)
+
+
+def outcome_in(state: LogState, token: str) -> Outcome | None:
     """Find what the log says of the answer with this token."""
-    messages: list[Message] = [*state.task.history, state.task.status.message]
-    for message in messages:
-        if message.message_id == token:
-            return Outcome(handled=True)
+    if token in state.accepted:
+        return Outcome(handled=True, token=token)
+    for message in agent_messages(state):
         handled, refused = handled_token(message)
-        if handled == token:
-            return Outcome(True, refused, None if refused else record_in(message))
+        if handled and handled == token:
+            return Outcome(True, refused, None if refused else record_in(message), token)
     return None
 
 
-def _may_see(person: Person, state: LogState) -> bool:
-    asked = state.approvers
-    return (
-        person.operator
-        or state.start.owner == person.name
-        or ANYONE in asked
-        or bool(asked.intersection(person.names))
-    )
-
-
-def _waiting_query(person: Person) -> str:
-    parked = f"{wire.STATE_ATTRIBUTE} IN ('input-required', 'auth-required')"
-    running = "ExecutionStatus = 'Running'"
-    if person.operator:
-        return f"{running} AND {parked}"
-    names = ", ".join(quote(name) for name in (*person.names, ANYONE))
-    mine = f"{wire.OWNER_ATTRIBUTE} = {quote(keyword(person.name))}"
-    return f"{running} AND {parked} AND ({wire.APPROVERS_ATTRIBUTE} IN ({names}) OR {mine})"
+__all__ = [
+    "ENDED",
+    "Approvals",
+    "BadPageError",
+    "Outcome",
+    "Page",
+    "Pending",
+    "Person",
+    "UnknownTaskError",
+    "View",
+    "Waiting",
+    "not_counted",
+    "outcome_in",
+    "records_of",
+    "why_not",
+]

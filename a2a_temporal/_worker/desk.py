@@ -30,6 +30,7 @@ with workflow.unsafe.imports_passed_through():
         Verdict,
         check_entitled,
         find,
+        kinds_for,
         parse_answer,
         parse_decision,
         record_of,
@@ -199,6 +200,10 @@ class Desk:
         checked = [(self._case_for(answer), answer) for answer in answers]
         changed = [self._check(case, answer) for case, answer in checked]
         for (case, answer), details in zip(checked, changed, strict=True):
+            if answer.verdict == "comment":
+                record = record_of(case.request, answer, at=now_text(workflow.now()))
+                texts.append(f"{answer.by or 'An operator'} commented: {answer.comment}")
+                continue
             case.message = message
             if case.request.kind == "approval":
                 self._take_decision(case, answer, details)
@@ -220,12 +225,13 @@ class Desk:
         self.publish(text, record=record, token=answer.token)
 
     def _case_for(self, answer: Answer) -> Case:
-        kinds = ("input", "auth") if answer.verdict == "answer" else ("approval",)
-        request = find(self.open_requests, answer, kinds)
+        request = find(self.open_requests, answer, kinds_for(answer.verdict))
         return next(case for case in self._cases if case.request is request)
 
     def _check(self, case: Case, answer: Answer) -> Any:
         """Return the changed details, validated; ``None`` when nothing was changed."""
+        if answer.verdict == "comment":
+            return None
         check_entitled(case.request, answer)
         if answer.details is None or answer.verdict != "approve":
             return None
@@ -280,7 +286,10 @@ class Desk:
         ]
 
     def _index_approvers(self) -> None:
-        approvers = sorted({name for each in self.open_requests for name in each.approvers})
+        # Where nobody is named, the one who made the task is asked.
+        owner = self._log.state.start.owner
+        asked = [each.approvers or [owner] for each in self.open_requests]
+        approvers = sorted({name for names in asked for name in names if name})
         if approvers != self._approvers and self._log.state.start.search_attributes:
             self._approvers = approvers
             workflow.upsert_search_attributes([_APPROVERS.value_set(approvers)])

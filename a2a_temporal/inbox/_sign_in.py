@@ -1,0 +1,144 @@
+"""Sign in and out; whoever was signed out while typing finds the page and the text again."""
+
+import re
+from collections.abc import Mapping
+from urllib.parse import unquote
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from a2a_temporal._server.approvals import Approvals, UnknownTaskError
+from a2a_temporal.inbox._answers import BadAnswerError, Typed, is_foreign, posted
+from a2a_temporal.inbox._sessions import is_own_form, renew
+from a2a_temporal.inbox._views import Views
+from a2a_temporal.inbox.authenticators import (
+    Authenticator,
+    FormSignIn,
+    RedirectSignIn,
+    SignInError,
+)
+
+_KEPT = "kept:"
+_NEXT = "next"
+_TASK_PATH = "/tasks/"
+BACK_AGAIN = "You are signed in again. Nothing was sent yet: check and press the button again."
+
+
+class SignIn:
+    """Endpoints of signing in and out.
+
+    Args:
+        views: Render the pages.
+        authenticator: Knows people.
+        approvals: For the task that somebody goes back to.
+        public_url: The URL people use; empty to take it from the request.
+    """
+
+    def __init__(
+        self, views: Views, authenticator: Authenticator, approvals: Approvals, public_url: str
+    ) -> None:
+        self._views = views
+        self._authenticator = authenticator
+        self._approvals = approvals
+        self._public_url = public_url
+
+    async def page(self, request: Request) -> Response:
+        """Show the form, or the way to the place where people sign in."""
+        next_path = local_path(request.query_params.get(_NEXT, "/"))
+        return self._views.sign_in(request, next_path=next_path, typed=Typed())
+
+    async def sign_in(self, request: Request) -> Response:
+        """Sign in with the form."""
+        try:
+            values = await posted(request)
+        except BadAnswerError as error:
+            return self._views.message(request, 400, "That did not work", str(error))
+        kept = {
+            name.removeprefix(_KEPT): text
+            for name, text in values.items()
+            if name.startswith(_KEPT)
+        }
+        next_path = local_path(values.get(_NEXT, "/"))
+        problem = await self._problem(request, values)
+        if problem:
+            return self._views.sign_in(
+                request, next_path=next_path, typed=Typed(kept), status=401, problem=problem
+            )
+        if kept and next_path.startswith(_TASK_PATH):
+            return await self._back_to_task(request, next_path, kept)
+        return RedirectResponse(f"{request.scope.get('root_path', '')}{next_path}", 303)
+
+    async def begin(self, request: Request) -> Response:
+        """Go to the place where people sign in."""
+        if not isinstance(self._authenticator, RedirectSignIn):
+            return RedirectResponse(f"{request.scope.get('root_path', '')}/sign-in", 303)
+        next_path = local_path(request.query_params.get(_NEXT, "/"))
+        renew(request)
+        request.session[_NEXT] = next_path
+        return await self._authenticator.begin(request, self._callback(request))
+
+    async def callback(self, request: Request) -> Response:
+        """Come back from there."""
+        next_path = local_path(str(request.session.get(_NEXT, "/")))
+        if isinstance(self._authenticator, RedirectSignIn):
+            try:
+                await self._authenticator.finish(request)
+            except SignInError as error:
+                return self._views.sign_in(
+                    request, next_path=next_path, typed=Typed(), status=401, problem=str(error)
+                )
+        return RedirectResponse(f"{request.scope.get('root_path', '')}{next_path}", 303)
+
+    async def sign_out(self, request: Request) -> Response:
+        """End the session."""
+        try:
+            values = await posted(request)
+        except BadAnswerError:
+            values = {}
+        if not is_foreign(request, self._public_url) and is_own_form(
+            request, values.get("form", "")
+        ):
+            renew(request)
+        return RedirectResponse(f"{request.scope.get('root_path', '')}/sign-in", 303)
+
+    async def _problem(self, request: Request, values: Mapping[str, str]) -> str:
+        """Sign in; return what keeps the person out."""
+        if not isinstance(self._authenticator, FormSignIn):
+            return "There is no form to sign in with here."
+        if is_foreign(request, self._public_url):
+            return "This form came from another site."
+        if not is_own_form(request, values.get("form", "")):
+            return "This page was open for too long. Please try again."
+        renew(request)
+        try:
+            await self._authenticator.sign_in(request, values)
+        except SignInError as error:
+            return str(error)
+        return ""
+
+    async def _back_to_task(
+        self, request: Request, next_path: str, kept: dict[str, str]
+    ) -> Response:
+        person = await self._authenticator.authenticate(request)
+        task_id = unquote(next_path.removeprefix(_TASK_PATH).split("?")[0])
+        if person is None:
+            return self._views.sign_in(request, next_path=next_path, typed=Typed(kept), status=401)
+        typed = Typed(kept, BACK_AGAIN)
+        try:
+            waiting = await self._approvals.task(person, task_id)
+        except UnknownTaskError:
+            return self._views.unknown(request, person, typed)
+        return self._views.task(request, person, waiting, typed=typed)
+
+    def _callback(self, request: Request) -> str:
+        if self._public_url:
+            return f"{self._public_url.rstrip('/')}/sign-in/callback"
+        base = f"{request.url.scheme}://{request.url.netloc}"
+        return f"{base}{request.scope.get('root_path', '')}/sign-in/callback"
+
+
+def local_path(path: str) -> str:
+    """Return a path that stays within the inbox, whatever was asked for."""
+    if not path.startswith("/") or path.startswith("//") or re.search(r"[\\\x00-\x20\x7f]", path):
+        return "/"
+    return path
