@@ -19,6 +19,9 @@ from a2a_temporal._log.protojson import to_json
 APPROVALS_EXTENSION = "https://a2a-temporal.dev/extensions/approvals/v1"
 """Key of open requests and decision records in message metadata."""
 
+PROPERTY_ORDER = "x-order"
+"""Key of a JSON schema's object that lists its properties in the author's order."""
+
 ANYONE = "*"
 
 RequestKind = Literal["approval", "input", "auth"]
@@ -104,6 +107,7 @@ class OpenRequest:
         known = {name: value[name] for name in OpenRequest.__dataclass_fields__ if name in value}
         known["records"] = [_record(record) for record in known.get("records", [])]
         known["quorum"] = int(known.get("quorum", 1))
+        known["details"] = canonical(known.get("details"))
         return OpenRequest(**known)
 
 
@@ -143,10 +147,20 @@ def details_hash(details: Any) -> str:
     The workflow and whoever reads the log compute the same, although a protobuf ``Struct`` knows
     no integers.
     """
-    text = json.dumps(
-        _canonical(details), sort_keys=True, separators=(",", ":"), ensure_ascii=False
-    )
+    text = json.dumps(canonical(details), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def canonical(value: Any) -> Any:
+    """Return plain JSON with whole numbers written as such."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return {name: canonical(each) for name, each in fields.items()}
+    if isinstance(value, list):
+        return [canonical(each) for each in cast("list[Any]", value)]
+    return value
 
 
 def kinds_for(verdict: Verdict) -> tuple[RequestKind, ...]:
@@ -286,17 +300,6 @@ def parse_decision(value: Any) -> Answer | None:
 
 def _record(value: dict[str, Any]) -> Record:
     return Record(**{name: value[name] for name in Record.__dataclass_fields__ if name in value})
-
-
-def _canonical(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value)
-        return {name: _canonical(each) for name, each in fields.items()}
-    if isinstance(value, list):
-        return [_canonical(each) for each in cast("list[Any]", value)]
-    return value
 
 
 def _is_approver(request: OpenRequest, answer: Answer) -> bool:

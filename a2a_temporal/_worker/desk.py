@@ -4,6 +4,7 @@ Every answer that arrives is worked on here, one at a time, after all signals of
 in the log. What it changes, or why it changes nothing, is published as one status event.
 """
 
+import json
 from collections import deque
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
@@ -23,6 +24,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log.protojson import from_json
     from a2a_temporal._log.requests import (
         APPROVALS_EXTENSION,
+        PROPERTY_ORDER,
         Answer,
         OpenRequest,
         Record,
@@ -35,6 +37,7 @@ with workflow.unsafe.imports_passed_through():
         parse_decision,
         record_of,
     )
+    from a2a_temporal._worker.current_details import current_details
     from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
 
 _APPROVERS = SearchAttributeKey.for_keyword_list(wire.APPROVERS_ATTRIBUTE)
@@ -140,7 +143,10 @@ class Desk:
         status = TaskStatus(state=self._state(), message=message)
         self._log.emit(TaskStatusUpdateEvent(status=status))
         self._index_approvers()
-        workflow.set_current_details(current_details(self.open_requests))
+        start = self._log.state.start
+        workflow.set_current_details(
+            current_details(self.open_requests, task_id=start.task_id, owner=start.owner)
+        )
 
     def carried(self) -> dict[str, Any]:
         """Return what the next run needs to know."""
@@ -202,7 +208,8 @@ class Desk:
         for (case, answer), details in zip(checked, changed, strict=True):
             if answer.verdict == "comment":
                 record = record_of(case.request, answer, at=now_text(workflow.now()))
-                texts.append(f"{answer.by or 'An operator'} commented: {answer.comment}")
+                text = f"{answer.by or 'An operator'} commented: {answer.comment}"
+                self.publish(text, record=record, token=answer.token)
                 continue
             case.message = message
             if case.request.kind == "approval":
@@ -211,7 +218,12 @@ class Desk:
                 case.answer = answer.answer if answer.answer is not None else answer.comment
                 case.outcome = "answered"
                 self.withdraw(case)
-                self.publish("Thank you.", token=answer.token)
+                record = record_of(
+                    case.request,
+                    replace(answer, comment=_kept_text(case, answer)),
+                    at=now_text(workflow.now()),
+                )
+                self.publish("Thank you.", record=record, token=answer.token)
 
     def _take_decision(self, case: Case, answer: Answer, changed: Any) -> None:
         record = self._decide(case, answer, changed)
@@ -300,29 +312,32 @@ def details_of(details: Any) -> tuple[Any, "TypeAdapter[Any] | None", dict[str, 
     if type(details) in _PLAIN:
         return details, None, None
     adapter: TypeAdapter[Any] = TypeAdapter(cast("type[Any]", type(details)))
-    return adapter.dump_python(details, mode="json"), adapter, adapter.json_schema()
+    schema = adapter.json_schema()
+    _note_order(schema)
+    return adapter.dump_python(details, mode="json"), adapter, schema
 
 
-def current_details(requests: list[OpenRequest]) -> str:
-    """Return Markdown for the Temporal UI: what is asked, of whom, until when, how to answer."""
-    blocks: list[str] = []
-    for each in requests:
-        lines = [f"### {each.summary}", ""]
-        if each.approvers:
-            needed = f", {each.quorum} of them" if each.quorum > 1 else ""
-            lines.append(f"- **Asked of** {', '.join(each.approvers)}{needed}")
-        if each.deadline:
-            lines.append(f"- **Until** {each.deadline}")
-        lines += [
-            f"- **{record.decision}** by {record.by or 'an operator'} at {record.at}"
-            for record in each.records
-        ]
-        signals = "`approve` or `reject`" if each.kind == "approval" else "`answer`"
-        example = f'{{"by": "your name", "request": "{each.id}"'
-        example += ', "comment": "why"}' if each.kind == "approval" else ', "answer": "…"}'
-        lines.append(f"- **To answer** send the signal {signals} with `{example}`")
-        blocks.append("\n".join(lines))
-    return "\n\n".join(blocks)
+def _note_order(schema: Any) -> None:
+    """Write the order of properties down: the protobuf Struct that carries the schema has none."""
+    if isinstance(schema, list):
+        for each in cast("list[Any]", schema):
+            _note_order(each)
+    elif isinstance(schema, dict):
+        described = cast("dict[str, Any]", schema)
+        properties = described.get("properties")
+        if isinstance(properties, dict):
+            described[PROPERTY_ORDER] = list(cast("dict[str, Any]", properties))
+        for name, each in described.items():
+            if name not in ("default", "examples", "enum", "const"):
+                _note_order(each)
+
+
+def _kept_text(case: Case, answer: Answer) -> str:
+    """Return what the record of an answer quotes: never what may be a credential."""
+    if case.request.kind == "auth" or answer.door == "a2a":
+        return ""
+    given = case.answer
+    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
 
 
 def how_to_answer(request: OpenRequest) -> str:

@@ -347,7 +347,11 @@ class TaskRun:
                     return
                 pause = min((each for each in (left, remind_every) if each), default=None)
                 try:
-                    await workflow.wait_condition(lambda: bool(case.outcome), timeout=pause)
+                    await workflow.wait_condition(
+                        lambda: bool(case.outcome),
+                        timeout=pause,
+                        timeout_summary=f"Waits for an answer: {case.request.summary[:150]}",
+                    )
                 except asyncio.TimeoutError:
                     if pause == remind_every and pause != left:
                         self._desk.publish(f"Reminder: {text}")

@@ -8,9 +8,17 @@ from a2a.types.a2a_pb2 import Artifact, Message, Part, TaskState
 from google.protobuf.json_format import MessageToDict
 
 from a2a_temporal._log.fold import LogState, state_name
-from a2a_temporal._log.requests import OpenRequest, Record, details_hash, handled_token, record_in
+from a2a_temporal._log.requests import (
+    OpenRequest,
+    Record,
+    canonical,
+    details_hash,
+    handled_token,
+    record_in,
+)
 from a2a_temporal._server.approvals import records_of
 from a2a_temporal._server.parked import Person, Waiting, is_the_agents, why_not
+from a2a_temporal.inbox._details_form import in_order
 
 _STATES = {
     TaskState.TASK_STATE_INPUT_REQUIRED: "Waiting for an answer",
@@ -52,14 +60,20 @@ class Asked:
     request: OpenRequest
     why_not: str
     seen: str
+    person: str = ""
     mine: Record | None = None
+
+    @property
+    def details(self) -> Any:
+        """What is approved, in the author's order."""
+        return in_order(self.request.schema, self.request.details)
 
     @property
     def note(self) -> str:
         """What to say in the place of the buttons."""
         if self.mine is not None:
             return f"You have {verb(self.mine.decision)} this; it waits for others."
-        return self.why_not
+        return self.why_not and _refusal(self.request, self.why_not, self.person)
 
     @property
     def approvals(self) -> int:
@@ -113,18 +127,23 @@ def asked_of(waiting: Waiting, person: Person) -> list[Asked]:
             each,
             why_not(person, each),
             details_hash(each.details),
+            person.name,
             next((record for record in each.records if record.by == person.name), None),
         )
         for each in waiting.requests
     ]
 
 
-def conversation_of(state: LogState) -> list[Said]:
-    """Return everything that was said, oldest first."""
+def conversation_of(waiting: Waiting) -> list[Said]:
+    """Return everything that was said, oldest first, but for the question that is still open."""
+    state = waiting.state
     messages = [*state.task.history]
     if state.task.status.HasField("message"):
         messages.append(state.task.status.message)
-    return [_said(each, by_agent=is_the_agents(state, each)) for each in messages]
+    said = [_said(each, by_agent=is_the_agents(state, each)) for each in messages]
+    if said and said[-1].who == "agent" and state.interrupted:
+        said.pop()
+    return [each for each in said if each.pieces or each.record]
 
 
 def state_text(state: LogState) -> str:
@@ -149,6 +168,11 @@ def decided_text(state: LogState, request_id: str, person: Person) -> str:
     if not counted:
         return ""
     last = counted[-1]
+    if last.changed_details and state.interrupted:
+        return (
+            f"{last.by or 'An operator'} has changed the details meanwhile, so they are asked "
+            "about again: see below."
+        )
     who = "You have" if last.by and last.by == person.name else f"{last.by or 'An operator'} has"
     return f"{who} already {verb(last.decision)} this, at {last.at[11:16]} UTC."
 
@@ -179,13 +203,23 @@ def _repeats_request(piece: Piece) -> bool:
 
 def _piece(part: Part, index: int) -> Piece:
     if part.HasField("data"):
-        return Piece("data", data=MessageToDict(part.data))
+        return Piece("data", data=canonical(MessageToDict(part.data)))
     name = part.filename or part.media_type or "file"
     if part.HasField("url"):
         return Piece("link", text=name, data=part.url)
     if part.HasField("raw"):
         return Piece("file", text=name, size=len(part.raw), index=index)
     return Piece("text", text=part.text)
+
+
+def _refusal(request: OpenRequest, reason: str, person: str) -> str:
+    if request.verified_only:
+        return reason
+    if person and request.excluded == person:
+        return "You made this request, so somebody else has to decide it."
+    if request.approvers:
+        return f"Only {' or '.join(request.approvers)} may decide this."
+    return reason
 
 
 def _note(asked: Asked, waiting: Waiting, person: Person) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from a2a_temporal._log.requests import PROPERTY_ORDER
+
 Kind = Literal["text", "long", "number", "integer", "boolean", "choice", "lines", "json", "group"]
 Schema = dict[str, Any]
 
@@ -91,14 +93,17 @@ def label_of(key: str) -> str:
 
 
 def _field(root: Schema, schema: Schema, value: Any, path: tuple[str, ...], key: str) -> FormField:
+    # Titles and descriptions of what is referred to are names and docstrings of classes.
+    title, hint = str(schema.get("title", "")), str(schema.get("description", ""))
     schema, nullable = _resolved(root, schema)
+    label = label_of(key)
     made = FormField(
         ".".join(path),
-        str(schema.get("title") or label_of(key)),
+        title if title and title.lower() != label.lower() else label,
         "json",
         path,
         nullable=nullable,
-        hint=str(schema.get("description", "")) if key else "",
+        hint=hint if key else "",
     )
     options = schema.get("enum", [schema["const"]] if "const" in schema else None)
     kind = schema.get("type") or _type_of(value)
@@ -124,9 +129,35 @@ def _field(root: Schema, schema: Schema, value: Any, path: tuple[str, ...], key:
 def _group(made: FormField, root: Schema, schema: Schema, value: dict[str, Any]) -> None:
     made.kind = "group"
     properties = cast("dict[str, Schema]", schema.get("properties", {}))
-    for key in [*properties, *(key for key in value if key not in properties)]:
+    for key in _ordered(schema, {**properties, **value}):
         present = value.get(key, properties.get(key, {}).get("default"))
         made.fields.append(_field(root, properties.get(key, {}), present, (*made.path, key), key))
+
+
+def _ordered(schema: Schema, fields: dict[str, Any]) -> list[str]:
+    order = schema.get(PROPERTY_ORDER)
+    listed = [str(key) for key in cast("list[Any]", order)] if isinstance(order, list) else []
+    return sorted(fields, key=lambda key: listed.index(key) if key in listed else len(listed))
+
+
+def in_order(schema: Schema | None, value: Any) -> Any:
+    """Return details with the fields of every object in the author's order."""
+    return _in_order(schema or {}, schema or {}, value)
+
+
+def _in_order(root: Schema, schema: Schema, value: Any) -> Any:
+    schema, _ = _resolved(root, schema)
+    if isinstance(value, list):
+        items = cast("Schema", schema.get("items") or {})
+        return [_in_order(root, items, each) for each in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    fields = cast("dict[str, Any]", value)
+    properties = cast("dict[str, Schema]", schema.get("properties", {}))
+    return {
+        key: _in_order(root, properties.get(key, {}), fields[key])
+        for key in _ordered(schema, fields)
+    }
 
 
 def _lines(made: FormField, root: Schema, schema: Schema, value: Any) -> bool:
@@ -149,19 +180,14 @@ def _resolved(root: Schema, schema: Schema) -> tuple[Schema, bool]:
         reference = schema.get("$ref")
         variants = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
         if isinstance(reference, str):
-            target = _at(root, reference)
-            rest = {name: value for name, value in schema.items() if name != "$ref"}
-            schema = {**target, **rest}
+            schema = _at(root, reference)
         elif isinstance(variants, list):
             some = cast("list[Schema]", variants)
             others = [each for each in some if each.get("type") != "null"]
             nullable = nullable or len(others) < len(some)
             if len(others) != 1:
-                return {k: v for k, v in schema.items() if k in ("title", "description")} | {
-                    "type": "any"
-                }, nullable
-            outer = {k: v for k, v in schema.items() if k in ("title", "description")}
-            schema = {**others[0], **outer}
+                return {"type": "any"}, nullable
+            schema = others[0]
         else:
             break
     return schema, nullable

@@ -201,7 +201,7 @@ class Pages:
         waiting = await self._approvals.task(person, waiting.task_id)
         decided = decided_text(waiting.state, answer.request, person)
         if decided and not waiting.takes(answer.request):
-            reason = f"{decided} Your answer was not needed and changed nothing."
+            reason = f"{decided} Your answer changed nothing."
         else:
             reason = f"Your answer did not count. {reason}"
         return self._views.task(request, person, waiting, typed=Typed(values, reason), status=409)

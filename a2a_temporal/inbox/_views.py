@@ -105,7 +105,7 @@ class Views:
             forms=forms,
             edited=edited,
             question=waiting.question if state.interrupted and not asked else "",
-            conversation=conversation_of(state),
+            conversation=conversation_of(waiting),
             artifacts=[
                 (each.name or each.artifact_id, pieces_of(each)) for each in state.task.artifacts
             ],
