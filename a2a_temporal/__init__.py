@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from a2a_temporal._worker.options import AgentOptions
     from a2a_temporal._worker.plugin import A2APlugin
     from a2a_temporal.errors import PublicError, RetryableError
+    from a2a_temporal.inbox import create_inbox
 
 __all__ = [
     "A2APlugin",
@@ -40,6 +41,7 @@ __all__ = [
     "TemporalRequestHandler",
     "connect",
     "create_app",
+    "create_inbox",
 ]
 
 _HOMES = {
@@ -56,6 +58,7 @@ _HOMES = {
     "TemporalRequestHandler": "a2a_temporal._server.handler",
     "connect": "a2a_temporal._connect",
     "create_app": "a2a_temporal._app",
+    "create_inbox": "a2a_temporal.inbox",
 }
 
 

@@ -2,10 +2,12 @@
 
 import click
 
+from a2a_temporal._cli.approvals import approvals
 from a2a_temporal._cli.demo import demo
 from a2a_temporal._cli.dev import dev
 from a2a_temporal._cli.doctor import doctor
 from a2a_temporal._cli.push import push
+from a2a_temporal._cli.inbox import inbox
 from a2a_temporal._cli.serve import serve
 from a2a_temporal._cli.worker import worker
 
@@ -25,3 +27,5 @@ main.add_command(serve)
 main.add_command(worker)
 main.add_command(doctor)
 main.add_command(push)
+main.add_command(inbox)
+main.add_command(approvals)

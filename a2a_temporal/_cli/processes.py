@@ -5,7 +5,7 @@ import contextlib
 import errno
 import logging
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from datetime import timedelta
 
 import click
@@ -116,11 +116,40 @@ async def run_api(
         options=agent.handler_options,
     )
     app = create_app(handler)
+    await run_app(
+        app,
+        listener=listener,
+        stop=stop,
+        verbose=verbose,
+        on_stop=app.state.event_streams.close,
+    )
+
+
+async def run_app(
+    app: Starlette,
+    *,
+    listener: socket.socket,
+    stop: asyncio.Event,
+    verbose: bool = False,
+    believe_proxies: bool = True,
+    on_stop: Callable[[], None] | None = None,
+) -> None:
+    """Serve an application until the stop; then requests get some seconds.
+
+    Args:
+        app: The application.
+        listener: Its socket.
+        stop: Ends it.
+        verbose: Log every request.
+        believe_proxies: Take client addresses from ``X-Forwarded-For`` of a proxy on this machine.
+        on_stop: Called first, to end what would not end by itself.
+    """
     server = _Server(
         uvicorn.Config(
             app,
             log_config=None,
             access_log=verbose,
+            proxy_headers=believe_proxies,
             timeout_graceful_shutdown=GRACEFUL_SECONDS,
         )
     )
@@ -128,7 +157,9 @@ async def run_api(
     try:
         await first_of(stop.wait(), asyncio.shield(serving))
     finally:
-        _begin_shutdown(app, server)
+        if on_stop is not None:
+            on_stop()
+        server.should_exit = True
         await serving
 
 
@@ -169,11 +200,6 @@ async def run_worker(
         else:
             await worker.shutdown()
             await running
-
-
-def _begin_shutdown(app: Starlette, server: "uvicorn.Server") -> None:
-    app.state.event_streams.close()
-    server.should_exit = True
 
 
 class _Server(uvicorn.Server):

@@ -75,7 +75,12 @@ class SignIn:
         next_path = local_path(request.query_params.get(_NEXT, "/"))
         renew(request)
         request.session[_NEXT] = next_path
-        return await self._authenticator.begin(request, self._callback(request))
+        try:
+            return await self._authenticator.begin(request, self._callback(request))
+        except SignInError as error:
+            return self._views.sign_in(
+                request, next_path=next_path, typed=Typed(), status=503, problem=str(error)
+            )
 
     async def callback(self, request: Request) -> Response:
         """Come back from there."""

@@ -1,0 +1,249 @@
+"""``a2a-temporal approvals``: what waits for people, and their answers, from the terminal."""
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+
+import click
+from temporalio.service import RPCError
+
+from a2a_temporal._cli.approvals_text import listing, outcome_text, page_of, plain, waiting_json
+from a2a_temporal._cli.console import configure_logging, run
+from a2a_temporal._cli.options import profile_option
+from a2a_temporal._connect import connect
+from a2a_temporal._log.requests import Answer, RefusedError
+from a2a_temporal._server.approvals import Approvals, Outcome, UnknownTaskError
+from a2a_temporal._server.parked import Person, Waiting
+
+_PAGE = 100
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@click.group()
+def approvals() -> None:
+    """List, decide and answer what waits for people; export the audit records.
+
+    Whoever may run this has access to the Temporal namespace, so everything is visible. Names are
+    recorded as claimed.
+    """
+
+
+def _who(command: Command) -> Command:
+    for option in (
+        click.option("--group", "groups", multiple=True, help="A group of theirs; repeatable."),
+        click.option("--by", default="", help="Who answers; recorded as claimed."),
+    ):
+        command = option(command)
+    return command
+
+
+def _common(command: Command) -> Command:
+    json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    return profile_option(json_option(command))
+
+
+def _deciding(command: Command) -> Command:
+    for option in (
+        click.option("--request", default="", help="Its id; needless when one is open."),
+        click.option("--token", default="", help="Repeat an answer with it: it counts once."),
+    ):
+        command = option(command)
+    return _who(_common(click.argument("task_id", metavar="ID")(command)))
+
+
+@approvals.command("list")
+@_who
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True)
+@_common
+def list_(by: str, groups: tuple[str, ...], limit: int, as_json: bool, profile: str | None) -> None:
+    """List what waits: everything, or what waits for --by and --group."""
+    person = Person(by, groups, operator=not (by or groups))
+
+    async def main(open_: Approvals) -> int:
+        tasks: list[Waiting] = []
+        token, total = b"", await open_.count(person)
+        while len(tasks) < limit:
+            size = min(_PAGE, limit - len(tasks))
+            page = await open_.waiting(person, size=size, token=token)
+            tasks += page.tasks
+            token = page.next_token
+            if not token:
+                break
+        if as_json:
+            click.echo(json.dumps([waiting_json(each) for each in tasks], indent=2))
+        else:
+            click.echo(listing(tasks, more=max(0, total - len(tasks)) if token else 0))
+        return 0
+
+    _run(profile, main)
+
+
+@approvals.command()
+@click.argument("task_id", metavar="ID")
+@_common
+def show(task_id: str, as_json: bool, profile: str | None) -> None:
+    """Show a task: what is asked, of whom, until when, and what was said so far."""
+
+    async def main(open_: Approvals) -> int:
+        waiting = await open_.task(Person("", operator=True), task_id)
+        if as_json:
+            click.echo(json.dumps(waiting_json(waiting), indent=2))
+        else:
+            click.echo(page_of(waiting))
+        return 0
+
+    _run(profile, main)
+
+
+@approvals.command()
+@_deciding
+@click.option("--comment", "-m", default="", help="Kept with the decision.")
+@click.option("--details", default="", help="Approve these instead: JSON, or @file.")
+@click.option(
+    "--seen", default="", metavar="SHA256", help="Count only while the details are still these."
+)
+def approve(
+    task_id: str,
+    request: str,
+    comment: str,
+    details: str,
+    seen: str,
+    by: str,
+    groups: tuple[str, ...],
+    token: str,
+    as_json: bool,
+    profile: str | None,
+) -> None:
+    """Approve an open request."""
+    changed = _json_of(details) if details else None
+    answer = Answer(
+        "approve", request, comment=comment, details=changed, token=token, seen=seen, door="cli"
+    )
+    _decide(task_id, Person(by, groups, operator=True), answer, as_json, profile)
+
+
+@approvals.command()
+@_deciding
+@click.option("--comment", "-m", default="", help="Kept with the decision.")
+def reject(
+    task_id: str,
+    request: str,
+    comment: str,
+    by: str,
+    groups: tuple[str, ...],
+    token: str,
+    as_json: bool,
+    profile: str | None,
+) -> None:
+    """Reject an open request."""
+    answer = Answer("reject", request, comment=comment, token=token, door="cli")
+    _decide(task_id, Person(by, groups, operator=True), answer, as_json, profile)
+
+
+@approvals.command()
+@_deciding
+@click.argument("text")
+def answer(
+    task_id: str,
+    text: str,
+    request: str,
+    by: str,
+    groups: tuple[str, ...],
+    token: str,
+    as_json: bool,
+    profile: str | None,
+) -> None:
+    """Answer an open question with TEXT."""
+    given = Answer("answer", request, answer=text, token=token, door="cli")
+    _decide(task_id, Person(by, groups, operator=True), given, as_json, profile)
+
+
+@approvals.command()
+@click.option("--query", default="", help="Only tasks of this Temporal visibility query.")
+@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False))
+@profile_option
+def export(query: str, output: Path | None, profile: str | None) -> None:
+    """Write every audit record as a line of JSON: who, when, how, about exactly what."""
+
+    async def main(open_: Approvals) -> int:
+        count = 0
+        with _opened(output) as file:
+            async for record in open_.records(query):
+                file.write(json.dumps(record, ensure_ascii=False, sort_keys=True) + "\n")
+                count += 1
+        click.echo(f"{count} {'record' if count == 1 else 'records'}", err=True)
+        return 0
+
+    _run(profile, main)
+
+
+def _decide(
+    task_id: str, person: Person, answer: Answer, as_json: bool, profile: str | None
+) -> None:
+    async def main(open_: Approvals) -> int:
+        try:
+            outcome = await open_.decide(person, task_id, answer)
+        except RefusedError as refused:
+            outcome = Outcome(handled=False, refused=str(refused))
+        after: Waiting = await open_.task(person, task_id)
+        if as_json:
+            click.echo(json.dumps(asdict(outcome), indent=2))
+        elif not outcome.refused:
+            click.echo(outcome_text(outcome, answer.verdict, after))
+        if outcome.refused:
+            click.echo(f"That did not count. {plain(outcome.refused)}", err=True)
+        return int(bool(outcome.refused))
+
+    _run(profile, main)
+
+
+def _run(profile: str | None, main: Callable[[Approvals], Awaitable[int]]) -> None:
+    configure_logging(verbose=False)
+
+    async def with_approvals(_: asyncio.Event) -> int:
+        async with _approvals(profile) as open_:
+            try:
+                return await main(open_)
+            except UnknownTaskError as error:
+                raise click.ClickException(f"there is no task {str(error)!r}") from None
+            except RPCError as error:
+                raise click.ClickException(f"Temporal: {error.message}") from None
+
+    run(with_approvals)
+
+
+@contextlib.asynccontextmanager
+async def _approvals(profile: str | None) -> AsyncGenerator[Approvals]:
+    opened = Approvals(await connect(profile=profile))
+    try:
+        yield opened
+    finally:
+        await opened.aclose()
+
+
+@contextlib.contextmanager
+def _opened(output: Path | None) -> Generator[TextIO]:
+    if output is None:
+        yield sys.stdout
+        return
+    try:
+        file: TextIO = output.open("w", encoding="utf-8")
+    except OSError as error:
+        raise click.ClickException(f"cannot write {output}: {error.strerror}") from None
+    with file:
+        yield file
+
+
+def _json_of(text: str) -> Any:
+    try:
+        return json.loads(Path(text[1:]).read_text("utf-8") if text.startswith("@") else text)
+    except OSError as error:
+        raise click.UsageError(f"--details: cannot read {text[1:]}: {error.strerror}") from None
+    except ValueError as error:
+        raise click.UsageError(f"--details is not JSON: {error}") from None
