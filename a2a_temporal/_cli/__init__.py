@@ -6,8 +6,8 @@ from a2a_temporal._cli.approvals import approvals
 from a2a_temporal._cli.demo import demo
 from a2a_temporal._cli.dev import dev
 from a2a_temporal._cli.doctor import doctor
-from a2a_temporal._cli.push import push
 from a2a_temporal._cli.inbox import inbox
+from a2a_temporal._cli.push import push
 from a2a_temporal._cli.serve import serve
 from a2a_temporal._cli.worker import worker
 
