@@ -66,14 +66,15 @@ def run(main: Main) -> NoReturn:
         main: The command; returns the exit code (None for 0). It gets the event that SIGINT and
             SIGTERM set, and winds up by itself. A second signal ends the process as a crash
             would: nothing is cancelled, so that no running turn takes it for its task's end.
-
-    Raises:
-        click.ClickException: It failed for a reason that an operator can mend.
     """
     try:
         code = asyncio.run(_with_signals(main)) or 0
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
     except OPERATIONAL as error:
-        raise click.ClickException(str(error)) from None
+        click.ClickException(str(error)).show()
+        code = 1
     _leave(code)
 
 

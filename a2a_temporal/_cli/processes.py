@@ -106,15 +106,22 @@ async def run_api(
     stop: asyncio.Event,
     verbose: bool = False,
 ) -> None:
-    """Serve an agent until the stop; then open streams end, and other requests get some seconds."""
+    """Serve an agent until the stop; then open streams end, and other requests get some seconds.
+
+    Raises:
+        click.ClickException: The card or the options of the agent cannot be served.
+    """
     url = public_url or url_of(listener)
-    handler = TemporalRequestHandler(
-        client,
-        agent_card=served_card(agent.card, url, replace=public_url is not None),
-        task_queue=task_queue,
-        workflow=agent.served_workflow,
-        options=agent.handler_options,
-    )
+    try:
+        handler = TemporalRequestHandler(
+            client,
+            agent_card=served_card(agent.card, url, replace=public_url is not None),
+            task_queue=task_queue,
+            workflow=agent.served_workflow,
+            options=agent.handler_options,
+        )
+    except ValueError as error:
+        raise click.ClickException(f"agent {agent.card.name!r}: {error}") from error
     app = create_app(handler)
     await run_app(
         app,
@@ -169,7 +176,7 @@ async def run_worker(
     """Run what an agent does until the stop; running turns get the grace time, then move on.
 
     Raises:
-        click.ClickException: The agent has nothing that a worker could run.
+        click.ClickException: The agent has nothing that a worker could run, or cannot be run.
     """
     if agent.executor is None and not agent.worker_workflows and not agent.activities:
         raise click.ClickException(
@@ -177,7 +184,21 @@ async def run_worker(
             "nothing for a worker to run"
         )
     while not stop.is_set():
-        worker = Worker(
+        worker = _worker(client, agent, task_queue, grace)
+        running = asyncio.ensure_future(worker.run())
+        try:
+            await first_of(stop.wait(), asyncio.shield(running))
+        except (RuntimeError, RPCError) as error:
+            logger.error("the worker stopped: %s; it is started again", error)
+            await until(stop, seconds=_FIRST_PAUSE)
+        else:
+            await worker.shutdown()
+            await running
+
+
+def _worker(client: Client, agent: Agent, task_queue: str, grace: timedelta) -> Worker:
+    try:
+        return Worker(
             client,
             task_queue=task_queue,
             workflows=agent.worker_workflows,
@@ -191,15 +212,9 @@ async def run_worker(
             ],
             graceful_shutdown_timeout=grace,
         )
-        running = asyncio.ensure_future(worker.run())
-        try:
-            await first_of(stop.wait(), asyncio.shield(running))
-        except (RuntimeError, RPCError) as error:
-            logger.error("the worker stopped: %s; it is started again", error)
-            await until(stop, seconds=_FIRST_PAUSE)
-        else:
-            await worker.shutdown()
-            await running
+    except (RuntimeError, TypeError, ValueError) as error:
+        why = f"{error}: {error.__cause__}" if error.__cause__ else str(error)
+        raise click.ClickException(f"agent {agent.card.name!r}: no worker: {why}") from error
 
 
 class _Server(uvicorn.Server):

@@ -19,6 +19,10 @@ from tests.support.waiting import eventually
 AGENT = '''
 import asyncio
 
+from a2a.types import AgentCard
+
+from a2a_temporal import Agent
+
 from a2a.server.agent_execution import AgentExecutor
 from a2a.server.tasks import TaskUpdater
 from a2a.types import Part
@@ -38,6 +42,10 @@ class EchoAgentExecutor(AgentExecutor):
 
     async def cancel(self, context, event_queue):
         pass
+
+
+nameless = Agent(card=AgentCard(), executor=EchoAgentExecutor())
+remote = Agent(card=AgentCard(name="remote"), workflow="RunElsewhere")
 '''
 NAME = "an_agent:EchoAgentExecutor"
 
@@ -138,6 +146,29 @@ async def test_a_worker_that_still_waits_for_temporal_can_be_stopped(folder: Pat
         assert await worker.exited(within=3) == 0
 
 
+async def test_a_second_signal_ends_a_worker_at_once_and_its_turn_goes_on_elsewhere(
+    folder: Path, temporal: TemporalServer
+) -> None:
+    port = free_port()
+    env = {"TEMPORAL_ADDRESS": temporal.address, "TASK_QUEUE": "twice"}
+    async with (
+        http_client() as http,
+        command(folder, "serve", NAME, f"--port={port}", env=env),
+    ):
+        caller = Caller(http=http, url=f"http://127.0.0.1:{port}")
+        await _ready(caller)
+        async with command(folder, "worker", NAME, "--grace=60", env=env) as first:
+            async with caller.stream("sleep 3") as frames:
+                await frames.until_state("WORKING")
+                first.terminate()
+                await first.logged("Once more to stop at once", within=5)
+                first.terminate()
+                assert await first.exited(within=5) == 130
+                assert "Traceback" not in first.output(), first.output()
+                async with command(folder, "worker", NAME, env=env):
+                    await frames.until_state("COMPLETED", within=40)
+
+
 async def test_doctor_has_a_line_for_every_check_and_fails_without_workers(
     folder: Path, temporal: TemporalServer
 ) -> None:
@@ -167,6 +198,8 @@ WRONG: list[tuple[tuple[str, ...], dict[str, str], str]] = [
     (("serve", "nowhere:agent"), {}, "Error: there is no module 'nowhere'"),
     (("worker", NAME), {"TEMPORAL_NAMESPACE": "absent"}, "Error: TEMPORAL_NAMESPACE='absent'"),
     (("serve", NAME), {"TEMPORAL_ADDRESS": "localhost"}, "Error: TEMPORAL_ADDRESS='localhost'"),
+    (("serve", "an_agent:nameless", "--port=0"), {}, "Error: agent '': The agent card has no name"),
+    (("worker", "an_agent:remote"), {}, "Error: agent 'remote' has neither executor, workflows"),
     (("doctor",), {"TEMPORAL_ADDRESS": "127.0.0.1:1"}, "FAIL  connection"),
 ]
 
