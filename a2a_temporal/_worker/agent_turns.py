@@ -98,7 +98,7 @@ class AgentTurns:
                 summary=f"Turn {turn}",
                 result_type=int,
             )
-            if await self._left(attempts):
+            if await self._left(turn, attempts):
                 return None
             return await attempts
         except ActivityError as error:
@@ -109,16 +109,19 @@ class AgentTurns:
         finally:
             self._running = False
 
-    async def _left(self, attempts: "asyncio.Task[int | None]") -> bool:
-        """Wait for a turn's end; True when the agent has left with the last word said.
+    async def _left(self, turn: int, attempts: "asyncio.Task[int | None]") -> bool:
+        """Wait for a turn's end; True when its agent has left with the last word said.
 
         Its activity then sends no completion of its own (see ``agent_activity``): the entry that
         ends the task saves a workflow task, and the client's answer is in the log already.
         """
         state = self._log.state
 
+        def left() -> bool:
+            return state.turn == turn and state.turn_left
+
         try:
-            await workflow.wait_condition(lambda: attempts.done() or state.turn_left)
+            await workflow.wait_condition(lambda: attempts.done() or left())
         except asyncio.CancelledError:
             attempts.cancel()
             return False

@@ -2,14 +2,15 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.context import ServerCallContext
+from a2a.server.events import Event
 from a2a.server.events.event_queue import EventQueue
+from a2a.server.request_handlers.request_handler import RequestHandler
 from a2a.server.tasks import TaskUpdater
 from a2a.types.a2a_pb2 import (
     AgentCapabilities,
@@ -46,9 +47,12 @@ class Scripted(AgentExecutor):
     """Does what a message says, word by word: ``say:hello chunks:5 pause:0.1 ask``.
 
     ``say:x`` reports progress, ``chunks:n`` appends to an artifact, ``ask`` and ``auth`` end the
-    turn with a question, ``flaky`` asks for another attempt in the first one, ``fail`` fails, and
-    ``message:x`` answers with a direct Message.
+    turn with a question, ``gate`` waits until the test opens it, ``flaky`` asks for another attempt
+    in the first one, ``fail`` fails, and ``message:x`` answers with a direct Message.
     """
+
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         updater = TaskUpdater(event_queue, str(context.task_id), str(context.context_id))
@@ -78,6 +82,8 @@ class Scripted(AgentExecutor):
                 parts = [Part(text=argument)]
                 reply = Message(message_id=str(uuid.uuid4()), role=Role.ROLE_AGENT, parts=parts)
                 await queue.enqueue_event(reply)
+            case "gate":
+                await self.gate.wait()
             case "flaky" if current_turn().attempt == 1:
                 raise RetryableError("once more")
             case "fail":
@@ -102,13 +108,11 @@ def _said(updater: TaskUpdater, text: str) -> Message:
 class Served:
     """A request handler of the scripted agent, without HTTP in between."""
 
-    handler: TemporalRequestHandler
+    handler: RequestHandler
     task_queue: str
 
     async def send(self, text: str, *, task_id: str = "", wait: bool = True) -> Task:
-        answer: Task | Message = await self.handler.on_message_send(
-            request(text, task_id, wait), CALL
-        )
+        answer = await self.handler.on_message_send(request(text, task_id, wait), CALL)
         assert isinstance(answer, Task), answer
         return answer
 
@@ -117,19 +121,18 @@ class Served:
         return (await self.send(text, wait=False)).id
 
     async def get(self, task_id: str) -> Task:
-        task: Task | None = await self.handler.on_get_task(GetTaskRequest(id=task_id), CALL)
+        task = await self.handler.on_get_task(GetTaskRequest(id=task_id), CALL)
         assert task is not None
         return task
 
     async def cancel(self, task_id: str) -> Task | None:
-        task: Task | None = await self.handler.on_cancel_task(CancelTaskRequest(id=task_id), CALL)
-        return task
+        return await self.handler.on_cancel_task(CancelTaskRequest(id=task_id), CALL)
 
-    def subscribe(self, task_id: str) -> AsyncIterator[Any]:
-        stream: AsyncIterator[Any] = self.handler.on_subscribe_to_task(
-            SubscribeToTaskRequest(id=task_id), CALL
-        )
-        return stream
+    def stream(self, text: str, *, task_id: str = "") -> AsyncGenerator[Event]:
+        return self.handler.on_message_send_stream(request(text, task_id), CALL)
+
+    def subscribe(self, task_id: str) -> AsyncGenerator[Event]:
+        return self.handler.on_subscribe_to_task(SubscribeToTaskRequest(id=task_id), CALL)
 
 
 CALL = ServerCallContext()
@@ -165,11 +168,12 @@ def agent_worker(
     client: Client,
     task_queue: str,
     *,
+    agent: Scripted | None = None,
     options: AgentOptions | None = None,
     cached: bool = True,
 ) -> Worker:
     """Return a worker of the scripted agent; without its cache it replays at every step."""
-    plugin = A2APlugin(agent_executor=Scripted(), options=options)
+    plugin = A2APlugin(agent_executor=agent or Scripted(), options=options)
     if cached:
         return Worker(client, task_queue=task_queue, plugins=[plugin])
     return Worker(
