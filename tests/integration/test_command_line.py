@@ -157,16 +157,18 @@ async def test_a_second_signal_ends_a_worker_at_once_and_its_turn_goes_on_elsewh
     ):
         caller = Caller(http=http, url=f"http://127.0.0.1:{port}")
         await _ready(caller)
-        async with command(folder, "worker", NAME, "--grace=60", env=env) as first:
-            async with caller.stream("sleep 3") as frames:
-                await frames.until_state("WORKING")
-                first.terminate()
-                await first.logged("Once more to stop at once", within=5)
-                first.terminate()
-                assert await first.exited(within=5) == 130
-                assert "Traceback" not in first.output(), first.output()
-                async with command(folder, "worker", NAME, env=env):
-                    await frames.until_state("COMPLETED", within=40)
+        async with (
+            command(folder, "worker", NAME, "--grace=60", env=env) as first,
+            caller.stream("sleep 3") as frames,
+        ):
+            await frames.until_state("WORKING")
+            first.terminate()
+            await first.logged("Once more to stop at once", within=5)
+            first.terminate()
+            assert await first.exited(within=5) == 130
+            assert "Traceback" not in first.output(), first.output()
+            async with command(folder, "worker", NAME, env=env):
+                await frames.until_state("COMPLETED", within=40)
 
 
 async def test_doctor_has_a_line_for_every_check_and_fails_without_workers(
