@@ -1,5 +1,6 @@
 """The search attributes tasks are found by: registered at start where permitted."""
 
+import asyncio
 import logging
 from datetime import timedelta
 
@@ -16,6 +17,7 @@ from a2a_temporal._log import wire
 logger = logging.getLogger("a2a_temporal.server")
 
 _RPC_TIMEOUT = timedelta(seconds=5)
+_CACHE_PAUSE = 0.5
 _TYPES = {
     "Keyword": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
     "Datetime": IndexedValueType.INDEXED_VALUE_TYPE_DATETIME,
@@ -42,8 +44,15 @@ async def register_search_attributes(client: Client) -> bool:
     missing = await _missing(client)
     if missing is None:
         return await _usable(client)
-    if not missing:
-        return True
+    if missing and not await _register(client, missing):
+        return False
+    while not await _known_to_visibility(client):  # noqa: ASYNC110 # it offers nothing to wait for
+        # The server's frontends learn of new attributes from a cache, within a minute.
+        await asyncio.sleep(_CACHE_PAUSE)
+    return True
+
+
+async def _register(client: Client, missing: list[str]) -> bool:
     try:
         await client.operator_service.add_search_attributes(
             AddSearchAttributesRequest(
@@ -86,16 +95,22 @@ async def _missing(client: Client) -> list[str] | None:
 
 
 async def _usable(client: Client) -> bool:
-    """Ask visibility itself whether it knows the attributes."""
+    """Say whether visibility knows the attributes; where it does not, the log says what to do."""
+    if await _known_to_visibility(client):
+        return True
+    logger.warning(
+        "Search attributes are missing, so tasks cannot be listed. Run: %s",
+        registration_command(client.namespace, list(wire.SEARCH_ATTRIBUTES)),
+    )
+    return False
+
+
+async def _known_to_visibility(client: Client) -> bool:
     conditions = " AND ".join(f"{name} IS NULL" for name in wire.SEARCH_ATTRIBUTES)
     try:
         await client.count_workflows(conditions, rpc_timeout=_RPC_TIMEOUT)
     except RPCError as error:
         if error.status != RPCStatusCode.INVALID_ARGUMENT:
             raise
-        logger.warning(
-            "Search attributes are missing, so tasks cannot be listed. Run: %s",
-            registration_command(client.namespace, list(wire.SEARCH_ATTRIBUTES)),
-        )
         return False
     return True

@@ -37,6 +37,7 @@ _BATCH_BYTES = 64 * 1024
 _ENTRY_BYTES = 512 * 1024
 _BUFFER_BYTES = 4 * 1024 * 1024
 _DOUBLING_BATCHES = 1000
+_SAVED_BATCHES = 4
 
 
 class PublishingQueue(EventQueue):
@@ -78,7 +79,7 @@ class PublishingQueue(EventQueue):
         self._room.set()
         self._closed = False
         self._left = False
-        self._last_sent = 0.0
+        self._due = 0.0
         self._sender: asyncio.Task[None] | None = None
         self._finished_artifacts: set[str] = set()
         self.state: TaskState | None = None
@@ -122,7 +123,8 @@ class PublishingQueue(EventQueue):
         if self._sender is not None:
             await self._sender
         said_with_it = bool(self._waiting)
-        await self._send_waiting(done=done)
+        while self._waiting:
+            await self._send_batch(done=done)
         self._left = done and said_with_it and self._last_word
 
     def abandon(self) -> None:
@@ -211,46 +213,55 @@ class PublishingQueue(EventQueue):
             await self._changed.wait()
             self._changed.clear()
             await self._pause()
-            if not self._closed:
-                await self._send_waiting(done=False)
+            if not self._closed and self._waiting:
+                await self._send_batch()
+            if self._waiting:
+                self._changed.set()
 
     async def _pause(self) -> None:
         """Hold artifact chunks back for a moment, unless something urgent waits too."""
-        # Each batch costs four events of history; doubling the pause keeps a day below the limit.
-        interval = self._interval * 2 ** (self._sequence / _DOUBLING_BATCHES)
-        until = self._last_sent + interval
-        while not (self._urgent or self._closed) and (left := until - time.monotonic()) > 0:
+        while not (self._urgent or self._closed) and (left := self._due - time.monotonic()) > 0:
             try:
                 await asyncio.wait_for(self._changed.wait(), left)
             except (TimeoutError, asyncio.TimeoutError):
                 return
             self._changed.clear()
 
-    async def _send_waiting(self, *, done: bool) -> None:
-        while self._waiting:
-            batch: list[dict[str, Any]] = []
-            size = 0
-            while self._waiting and (not batch or size + self._waiting[0][1] <= _ENTRY_BYTES):
-                written, bytes_ = self._waiting.popleft()
-                batch.append(written)
-                size += bytes_
-            self._waiting_bytes -= size
-            self._urgent = False
-            self._room.set()
-            self._sequence += 1
-            self._last_sent = time.monotonic()
-            await self._send(
-                {
-                    "version": wire.LOG_VERSION,
-                    "turn": self._turn,
-                    "attempt": self._attempt,
-                    "sequence": self._sequence,
-                    "events": batch,
-                    "at": now_text(datetime.now(timezone.utc)),
-                    **(self._ending if done and not self._waiting else {}),
-                    **({"source": self._source} if self._source else {}),
-                }
-            )
+    async def _send_batch(self, *, done: bool = False) -> None:
+        """Send what waits, as much as fits into one entry."""
+        batch: list[dict[str, Any]] = []
+        size = 0
+        while self._waiting and (not batch or size + self._waiting[0][1] <= _ENTRY_BYTES):
+            written, bytes_ = self._waiting.popleft()
+            batch.append(written)
+            size += bytes_
+        self._waiting_bytes -= size
+        self._urgent = self._waiting_bytes >= _BATCH_BYTES
+        self._room.set()
+        self._sequence += 1
+        self._spend_interval()
+        await self._send(
+            {
+                "version": wire.LOG_VERSION,
+                "turn": self._turn,
+                "attempt": self._attempt,
+                "sequence": self._sequence,
+                "events": batch,
+                "at": now_text(datetime.now(timezone.utc)),
+                **(self._ending if done and not self._waiting else {}),
+                **({"source": self._source} if self._source else {}),
+            }
+        )
+
+    def _spend_interval(self) -> None:
+        """Note when the next batch of chunks is due.
+
+        Each batch costs four events of history, so the pause doubles every thousand batches: a day
+        of streaming stays below the limit. Time not used is saved up for a few batches, so that
+        chunks leave at once unless the agent is faster than the interval for a while.
+        """
+        interval = self._interval * 2 ** (self._sequence / _DOUBLING_BATCHES)
+        self._due = max(self._due + interval, time.monotonic() - _SAVED_BATCHES * interval)
 
 
 def _check_depth(event: StreamEvent) -> None:
