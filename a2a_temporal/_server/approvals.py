@@ -52,6 +52,8 @@ _DECISION_WAIT = timedelta(seconds=5)
 # Logs read at once: a page is quick, and a process with many viewers stays small.
 _CONCURRENT_READS = 8
 _RECORDS_CHUNK = 64
+# What stores say of a page token they did not make.
+_BAD_TOKEN = (RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.INTERNAL, RPCStatusCode.UNKNOWN)
 
 ENDED = "The task has ended; there is nothing left to decide."
 
@@ -247,7 +249,7 @@ class Approvals:
         try:
             return await within(_RPC_TIMEOUT, listing)
         except RPCError as error:
-            if token and error.status == RPCStatusCode.INVALID_ARGUMENT:
+            if token and error.status in _BAD_TOKEN:
                 raise BadPageError("That page does not exist.") from error
             raise
 

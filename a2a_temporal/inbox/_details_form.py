@@ -128,10 +128,12 @@ def _field(root: Schema, schema: Schema, value: Any, path: tuple[str, ...], key:
 
 def _group(made: FormField, root: Schema, schema: Schema, value: dict[str, Any]) -> None:
     made.kind = "group"
-    properties = cast("dict[str, Schema]", schema.get("properties", {}))
+    properties = _schema(schema.get("properties"))
     for key in _ordered(schema, {**properties, **value}):
-        present = value.get(key, properties.get(key, {}).get("default"))
-        made.fields.append(_field(root, properties.get(key, {}), present, (*made.path, key), key))
+        present = value.get(key, _schema(properties.get(key)).get("default"))
+        made.fields.append(
+            _field(root, _schema(properties.get(key)), present, (*made.path, key), key)
+        )
 
 
 def _ordered(schema: Schema, fields: dict[str, Any]) -> list[str]:
@@ -148,14 +150,14 @@ def in_order(schema: Schema | None, value: Any) -> Any:
 def _in_order(root: Schema, schema: Schema, value: Any) -> Any:
     schema, _ = _resolved(root, schema)
     if isinstance(value, list):
-        items = cast("Schema", schema.get("items") or {})
+        items = _schema(schema.get("items"))
         return [_in_order(root, items, each) for each in cast("list[Any]", value)]
     if not isinstance(value, dict):
         return value
     fields = cast("dict[str, Any]", value)
-    properties = cast("dict[str, Schema]", schema.get("properties", {}))
+    properties = _schema(schema.get("properties"))
     return {
-        key: _in_order(root, properties.get(key, {}), fields[key])
+        key: _in_order(root, _schema(properties.get(key)), fields[key])
         for key in _ordered(schema, fields)
     }
 
@@ -163,7 +165,7 @@ def _in_order(root: Schema, schema: Schema, value: Any) -> Any:
 def _lines(made: FormField, root: Schema, schema: Schema, value: Any) -> bool:
     """Make it a list of lines when its items are plain texts or numbers."""
     items = cast("list[Any]", value) if isinstance(value, list) else []
-    described, nullable = _resolved(root, cast("Schema", schema.get("items") or {}))
+    described, nullable = _resolved(root, _schema(schema.get("items")))
     kind = str(described.get("type") or (_type_of(items[0]) if items else ""))
     plain = all(_fits(kind, each) and each is not None and "\n" not in str(each) for each in items)
     if kind not in ("string", "number", "integer") or nullable or not plain or "enum" in described:
@@ -182,7 +184,7 @@ def _resolved(root: Schema, schema: Schema) -> tuple[Schema, bool]:
         if isinstance(reference, str):
             schema = _at(root, reference)
         elif isinstance(variants, list):
-            some = cast("list[Schema]", variants)
+            some = [_schema(each) for each in cast("list[Any]", variants)]
             others = [each for each in some if each.get("type") != "null"]
             nullable = nullable or len(others) < len(some)
             if len(others) != 1:
@@ -193,12 +195,17 @@ def _resolved(root: Schema, schema: Schema) -> tuple[Schema, bool]:
     return schema, nullable
 
 
+def _schema(value: Any) -> Schema:
+    """Return a schema; what is none (JSON Schema allows true and false) says nothing."""
+    return cast("Schema", value) if isinstance(value, dict) else {}
+
+
 def _at(root: Schema, reference: str) -> Schema:
     found: Any = root
     for step in reference.removeprefix("#/").split("/"):
         step = step.replace("~1", "/").replace("~0", "~")
         found = cast("dict[str, Any]", found).get(step) if isinstance(found, dict) else None
-    return cast("Schema", found) if isinstance(found, dict) else {}
+    return _schema(found)
 
 
 def _fill(form: FormField, typed: Mapping[str, str] | None, errors: Mapping[str, str]) -> None:
