@@ -13,7 +13,7 @@ import click
 from temporalio.exceptions import ApplicationError
 
 from a2a_temporal._cli.agents import AgentLoadError
-from a2a_temporal._cli.core_logs import forward_core_logs
+from a2a_temporal._cli.core_logs import configure_core
 from a2a_temporal._embedded import EmbeddedTemporalError
 from a2a_temporal.errors import (
     WORKER_SHUTDOWN,
@@ -34,8 +34,13 @@ _INTERRUPTED = 130
 _QUIET = ("a2a", "httpx", "httpcore", "sse_starlette", "temporalio", "uvicorn")
 
 
-def configure_logging(*, verbose: bool) -> None:
-    """Send log records to stderr, one readable line each."""
+def configure_logging(*, verbose: bool, metrics: str | None = None) -> None:
+    """Send log records to stderr, one readable line each.
+
+    Args:
+        verbose: All of them.
+        metrics: ``host:port`` where Prometheus finds the metrics of this process.
+    """
     logging.basicConfig(
         stream=sys.stderr,
         level=logging.DEBUG if verbose else logging.INFO,
@@ -45,7 +50,7 @@ def configure_logging(*, verbose: bool) -> None:
     )
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.INFO if verbose else logging.WARNING)
-    forward_core_logs(verbose=verbose)
+    configure_core(verbose=verbose, metrics=metrics)
     if not verbose:
         logging.getLogger("temporalio.activity").addFilter(_is_no_shutdown)
 

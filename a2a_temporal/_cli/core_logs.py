@@ -1,4 +1,4 @@
-"""Temporal's native core logs through Python's logging, without a line for every retry."""
+"""Temporal's native core: its logs through Python's logging, its metrics for Prometheus."""
 
 import logging
 import time
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from temporalio.runtime import (
     LogForwardingConfig,
     LoggingConfig,
+    PrometheusConfig,
     Runtime,
     TelemetryConfig,
     TelemetryFilter,
@@ -15,8 +16,13 @@ from temporalio.runtime import (
 _PAUSE_SECONDS = 30.0
 
 
-def forward_core_logs(*, verbose: bool) -> None:
-    """Send the core's warnings to the logger ``temporalio.core``; before any client is made."""
+def configure_core(*, verbose: bool, metrics: str | None = None) -> None:
+    """Set up Temporal's native core; to be called before any client is made.
+
+    Args:
+        verbose: Show the fields of its log records, and every retry.
+        metrics: ``host:port`` where Prometheus finds the metrics of clients and workers.
+    """
     logger = logging.getLogger("temporalio.core")
     if not verbose:
         logger.addFilter(SeldomRetries())
@@ -29,8 +35,10 @@ def forward_core_logs(*, verbose: bool) -> None:
     logs = LoggingConfig(
         filter=TelemetryFilter(core_level="WARN", other_level="ERROR"), forwarding=forwarding
     )
+    exported = PrometheusConfig(bind_address=metrics) if metrics else None
     Runtime.set_default(
-        Runtime(telemetry=TelemetryConfig(logging=logs)), error_if_already_set=False
+        Runtime(telemetry=TelemetryConfig(logging=logs, metrics=exported)),
+        error_if_already_set=False,
     )
 
 

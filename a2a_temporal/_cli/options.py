@@ -48,6 +48,16 @@ def server_options(command: Command) -> Command:
     return command
 
 
+def metrics_option(command: Command) -> Command:
+    """``--metrics``."""
+    return click.option(
+        "--metrics",
+        envvar="A2A_METRICS",
+        metavar="HOST:PORT",
+        help="Where Prometheus finds the metrics of Temporal's client and worker.",
+    )(command)
+
+
 def verbose_option(command: Command) -> Command:
     """``--verbose``."""
     return click.option("--verbose", "-v", is_flag=True, help="Log everything.")(command)

@@ -9,6 +9,7 @@ from a2a_temporal._cli.agents import default_task_queue, load_agent
 from a2a_temporal._cli.console import configure_logging, run
 from a2a_temporal._cli.options import (
     agent_argument,
+    metrics_option,
     profile_option,
     server_options,
     task_queue_option,
@@ -24,6 +25,7 @@ logger = logging.getLogger(__name__)
 @server_options
 @task_queue_option
 @profile_option
+@metrics_option
 @verbose_option
 def serve(
     agent: str,
@@ -32,6 +34,7 @@ def serve(
     public_url: str | None,
     task_queue: str | None,
     profile: str | None,
+    metrics: str | None,
     verbose: bool,
 ) -> None:
     """Serve AGENT (module:object) over A2A: JSON-RPC and REST.
@@ -39,7 +42,7 @@ def serve(
     Holds no task state: start as many as you like. It starts without Temporal as well, and says at
     /readyz when it is ready.
     """
-    configure_logging(verbose=verbose)
+    configure_logging(verbose=verbose, metrics=metrics)
 
     async def main(stop: asyncio.Event) -> None:
         loaded = load_agent(agent)

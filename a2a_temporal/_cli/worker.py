@@ -10,6 +10,7 @@ from a2a_temporal._cli.agents import default_task_queue, load_agent
 from a2a_temporal._cli.console import configure_logging, run
 from a2a_temporal._cli.options import (
     agent_argument,
+    metrics_option,
     profile_option,
     task_queue_option,
     verbose_option,
@@ -32,12 +33,18 @@ logger = logging.getLogger(__name__)
     help="What running turns have to finish after SIGTERM; then they go on at another worker.",
 )
 @profile_option
+@metrics_option
 @verbose_option
 def worker(
-    agent: str, task_queue: str | None, grace: float, profile: str | None, verbose: bool
+    agent: str,
+    task_queue: str | None,
+    grace: float,
+    profile: str | None,
+    metrics: str | None,
+    verbose: bool,
 ) -> None:
     """Run the turns of AGENT (module:object). Start as many as you like."""
-    configure_logging(verbose=verbose)
+    configure_logging(verbose=verbose, metrics=metrics)
 
     async def main(stop: asyncio.Event) -> None:
         loaded = load_agent(agent)
