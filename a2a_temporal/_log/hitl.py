@@ -17,6 +17,7 @@ from a2a_temporal._log.requests import Answer, OpenRequest, RefusedError
 HITL_EXTENSION = "https://kagent.dev/extensions/hitl/v1"
 
 APPROVE_WORDS = frozenset({"approve", "approved", "yes"})
+APPROVE_DECISIONS, REJECT_DECISIONS = ("approve", "approved"), ("reject", "rejected")
 REJECT_WORDS = frozenset({"reject", "rejected", "deny", "denied", "no"})
 
 
@@ -56,8 +57,10 @@ def answers_of(message: Message, requests: list[OpenRequest], base: Answer) -> l
         RefusedError: The message cannot be read as an answer; nothing of it counts.
     """
     if HITL_EXTENSION in message.metadata:
-        payload = cast("dict[str, Any]", to_json(message.metadata)[HITL_EXTENSION])
-        return _hitl_answers(payload, requests, base)
+        payload = to_json(message.metadata)[HITL_EXTENSION]
+        if not isinstance(payload, dict):
+            raise RefusedError(f"The payload of {HITL_EXTENSION} must be an object.")
+        return _hitl_answers(cast("dict[str, Any]", payload), requests, base)
     if HITL_EXTENSION in message.extensions:
         raise RefusedError(f"The message names {HITL_EXTENSION} but carries no payload of it.")
     for part in message.parts:
@@ -78,6 +81,8 @@ def _hitl_answers(
         try:
             (only,) = cast("list[dict[str, list[str]]]", answers)
             given = only["answer"]
+            if not isinstance(given, list):  # pyright: ignore[reportUnnecessaryIsInstance] # a client sends it
+                raise TypeError(given)
         except (TypeError, ValueError, KeyError) as error:
             raise RefusedError(
                 "ask_user_response needs answers: [{answer: [...]}], one for the one question."
@@ -124,11 +129,11 @@ def _data_answer(data: Any, base: Answer) -> Answer:
     request = str(fields.get("request", fields.get("id", "")))
     comment = str(fields.get("comment", fields.get("reason", "")))
     decision = fields.get("approved", fields.get("decision"))
-    if decision in (True, "approve", "approved"):
+    if decision is True or decision in APPROVE_DECISIONS:
         return replace(
             base, verdict="approve", request=request, comment=comment, details=fields.get("details")
         )
-    if decision in (False, "reject", "rejected"):
+    if decision is False or decision in REJECT_DECISIONS:
         return replace(base, verdict="reject", request=request, comment=comment)
     if decision is not None:
         raise RefusedError(f"'approved' must be true or false, got {decision!r:.80}.")

@@ -22,7 +22,7 @@ from a2a_temporal._log.requests import (
     RefusedError,
     Verdict,
     check_entitled,
-    open_requests,
+    requests_of,
     parse_answer,
     parse_decision,
 )
@@ -155,7 +155,7 @@ async def read_waiting(client: Client, task_id: str) -> Waiting:
         if answer is not None:
             at = event.event_time.ToDatetime(tzinfo=timezone.utc)
             pending.append(Pending(answer, now_text(at)))
-    return Waiting(state, open_requests(state.task.status.message), pending, tail.version)
+    return Waiting(state, requests_of(state.task), pending, tail.version)
 
 
 def waiting_query(person: Person, view: View = "decide") -> str:

@@ -24,8 +24,8 @@ from a2a_temporal._log.requests import (
     Record,
     RefusedError,
     Verdict,
-    open_requests,
     record_in,
+    requests_of,
 )
 from a2a_temporal._server.approvals import Approvals, Outcome, Person
 from a2a_temporal._server.handler import TemporalRequestHandler
@@ -196,7 +196,7 @@ class RunningAgent:
             task,
             lambda state: all(
                 (each.id, each.deadline) != (first.id, first.deadline)
-                for each in open_requests(state.task.status.message)
+                for each in requests_of(state.task)
             ),
             "the deadline",
         )
@@ -210,7 +210,7 @@ class RunningAgent:
 
     async def requests(self, task: Task | str) -> list[OpenRequest]:
         """Return the requests that are open now."""
-        return open_requests((await self.state(task)).task.status.message)
+        return requests_of((await self.state(task)).task)
 
     async def records(self, task: Task | str) -> list[Record]:
         """Return the audit records of a task, in order."""
