@@ -12,7 +12,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, cast
 
-from a2a.types.a2a_pb2 import Message, Role, Task, TaskState
+from a2a.types.a2a_pb2 import Message
 
 from a2a_temporal._log.protojson import to_json
 
@@ -23,8 +23,6 @@ PROPERTY_ORDER = "x-order"
 """Key of a JSON schema's object that lists its properties in the author's order."""
 
 ANYONE = "*"
-
-_WAITING = (TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED)
 
 RequestKind = Literal["approval", "input", "auth"]
 Verdict = Literal["approve", "reject", "answer", "comment"]
@@ -121,21 +119,6 @@ def open_requests(message: Message) -> list[OpenRequest]:
         with contextlib.suppress(TypeError, ValueError, AttributeError):
             requests.append(OpenRequest.from_json(each))
     return requests
-
-
-def requests_of(task: Task) -> list[OpenRequest]:
-    """Return the requests that are open in a task.
-
-    A client's message that the workflow has yet to read moves the status message to the history:
-    what it asked is open still.
-    """
-    if task.status.HasField("message"):
-        return open_requests(task.status.message)
-    if task.status.state not in _WAITING:
-        return []
-    said = (each for each in reversed(task.history) if each.role == Role.ROLE_AGENT)
-    last = next(said, None)
-    return open_requests(last) if last is not None else []
 
 
 def record_in(message: Message) -> Record | None:

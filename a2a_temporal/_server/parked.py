@@ -22,7 +22,7 @@ from a2a_temporal._log.requests import (
     RefusedError,
     Verdict,
     check_entitled,
-    requests_of,
+    open_requests,
     parse_answer,
     parse_decision,
 )
@@ -122,6 +122,18 @@ def agent_messages(state: LogState) -> list[Message]:
     return [message for message in said if is_the_agents(state, message)]
 
 
+def requests_in(state: LogState) -> list[OpenRequest]:
+    """Return the requests that are open in a task.
+
+    A client's message that the workflow has yet to read moves the status message to the history:
+    what that asked is open still.
+    """
+    if state.task.status.HasField("message"):
+        return open_requests(state.task.status.message)
+    said = [message for message in state.task.history if is_the_agents(state, message)]
+    return open_requests(said[-1]) if said and state.interrupted else []
+
+
 def why_not(person: Person, request: OpenRequest) -> str:
     """Return why this person cannot decide or answer a request now; empty when they can."""
     try:
@@ -155,7 +167,7 @@ async def read_waiting(client: Client, task_id: str) -> Waiting:
         if answer is not None:
             at = event.event_time.ToDatetime(tzinfo=timezone.utc)
             pending.append(Pending(answer, now_text(at)))
-    return Waiting(state, requests_of(state.task), pending, tail.version)
+    return Waiting(state, requests_in(state), pending, tail.version)
 
 
 def waiting_query(person: Person, view: View = "decide") -> str:

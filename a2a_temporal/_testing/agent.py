@@ -25,10 +25,10 @@ from a2a_temporal._log.requests import (
     RefusedError,
     Verdict,
     record_in,
-    requests_of,
 )
 from a2a_temporal._server.approvals import Approvals, Outcome, Person
 from a2a_temporal._server.handler import TemporalRequestHandler
+from a2a_temporal._server.parked import agent_messages, requests_in
 from a2a_temporal._server.plain import PlainWorkflow
 from a2a_temporal._testing.callers import believing, headers_of, middleware
 from a2a_temporal._testing.cards import URL, card_of, served
@@ -196,7 +196,7 @@ class RunningAgent:
             task,
             lambda state: all(
                 (each.id, each.deadline) != (first.id, first.deadline)
-                for each in requests_of(state.task)
+                for each in requests_in(state)
             ),
             "the deadline",
         )
@@ -210,12 +210,11 @@ class RunningAgent:
 
     async def requests(self, task: Task | str) -> list[OpenRequest]:
         """Return the requests that are open now."""
-        return requests_of((await self.state(task)).task)
+        return requests_in(await self.state(task))
 
     async def records(self, task: Task | str) -> list[Record]:
         """Return the audit records of a task, in order."""
-        folded = (await self.state(task)).task
-        found = [record_in(message) for message in [*folded.history, folded.status.message]]
+        found = [record_in(message) for message in agent_messages(await self.state(task))]
         return [record for record in found if record is not None]
 
     async def until(self, task: Task | str, *states: str, within: float = _PATIENCE) -> Task:
