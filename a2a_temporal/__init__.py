@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from a2a_temporal._app import create_app
     from a2a_temporal._connect import connect
     from a2a_temporal._encryption import EncryptionCodec
+    from a2a_temporal._grpc import create_grpc_server
     from a2a_temporal._push_options import PushOptions
     from a2a_temporal._server.handler import TemporalRequestHandler
     from a2a_temporal._server.options import HandlerOptions
@@ -41,6 +42,7 @@ __all__ = [
     "TemporalRequestHandler",
     "connect",
     "create_app",
+    "create_grpc_server",
     "create_inbox",
 ]
 
@@ -58,6 +60,7 @@ _HOMES = {
     "TemporalRequestHandler": "a2a_temporal._server.handler",
     "connect": "a2a_temporal._connect",
     "create_app": "a2a_temporal._app",
+    "create_grpc_server": "a2a_temporal._grpc",
     "create_inbox": "a2a_temporal.inbox",
 }
 

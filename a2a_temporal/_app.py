@@ -11,14 +11,9 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from a2a.server.routes import (
-    create_agent_card_routes,
-    create_jsonrpc_routes,
-    create_rest_routes,
-)
+from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
 from a2a.server.routes.common import ServerCallContextBuilder
 from a2a.types import AgentCard
-from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH
 from a2a.utils.errors import A2AError
 from sse_starlette.sse import EventSourceResponse
 from starlette.applications import Starlette
@@ -29,19 +24,21 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from a2a_temporal._connect import check_namespace
 from a2a_temporal._http.calls import CallContextBuilder
+from a2a_temporal._http.cards import PublicCard
+from a2a_temporal._http.extended_card import refuse_anonymous
 from a2a_temporal._http.extensions import active_extensions, echo, requested_extensions
 from a2a_temporal._http.health import Health
 from a2a_temporal._http.limits import BodyLimit
 from a2a_temporal._http.resuming import opened, resumes
 from a2a_temporal._http.sealed import SealedHandler
 from a2a_temporal._http.streams import EventStreams
+from a2a_temporal._http.v0_3 import JsonRpcV03, rest_routes
 from a2a_temporal._server.handler import TemporalRequestHandler
 from a2a_temporal._server.resume import URI as RESUMABLE_STREAMS
 from a2a_temporal.errors import ConnectionSettingsError, TemporalUnreachableError
 
 logger = logging.getLogger(__name__)
 
-OLD_CARD_PATH = "/.well-known/agent.json"
 DEFAULT_MAX_BODY_BYTES = 10 * 1024 * 1024
 
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
@@ -62,6 +59,7 @@ def create_app(
     rest_prefix: str = "",
     enable_v0_3: bool = True,
     ping_seconds: float = 3,
+    trust_forwarded: bool = False,
     cache_control: str | None = "public, max-age=60",
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES,
 ) -> Starlette:
@@ -81,23 +79,28 @@ def create_app(
         enable_v0_3: Serve the methods of protocol version 0.3 as well.
         ping_seconds: A silent stream gets a comment line this often; the official client gives up
             after 5 s of silence.
+        trust_forwarded: Take the URLs in the card from the X-Forwarded-Proto, -Host, -Port and
+            -Prefix headers. Only behind a proxy that sets or removes them.
         cache_control: Cache-Control of the card; None sends none.
         max_body_bytes: A larger request body is answered with 413.
     """
     streams = EventStreams(ping_seconds=ping_seconds)
     sealed = SealedHandler(handler)
     builder = CallContextBuilder(context_builder, enable_v0_3=enable_v0_3)
-    card_routes = [
-        route
-        for path in (AGENT_CARD_WELL_KNOWN_PATH, OLD_CARD_PATH)
-        for route in create_agent_card_routes(
-            handler.agent_card, card_url=path, cache_control=cache_control
-        )
-    ]
-    rpc_routes = create_jsonrpc_routes(sealed, rpc_path, builder, enable_v0_3_compat=enable_v0_3)
-    rest_routes = create_rest_routes(sealed, builder, enable_v0_3_compat=enable_v0_3)
-    answering = _Answering(streams, handler.agent_card)
-    served_rest = [answering.by(route) for route in rest_routes]
+    card = PublicCard(
+        handler.agent_card,
+        enable_v0_3=enable_v0_3,
+        trust_forwarded=trust_forwarded,
+        cache_control=cache_control,
+    )
+    rpc_routes = create_jsonrpc_routes(sealed, rpc_path, builder)
+    sdk_rest_routes: list[BaseRoute] = create_rest_routes(sealed, builder)
+    if enable_v0_3:
+        v0_3 = JsonRpcV03(sealed, builder)
+        rpc_routes = [v0_3.beside(route) for route in rpc_routes]
+        sdk_rest_routes = [*rest_routes(sealed, builder), *sdk_rest_routes]
+    answering = _Answering(streams, handler.agent_card, builder)
+    served_rest = [answering.by(route) for route in sdk_rest_routes]
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
@@ -123,9 +126,9 @@ def create_app(
 
     app = Starlette(
         routes=[
-            *card_routes,
+            *card.routes(),
             *Health(handler.client).routes(),
-            *(answering.by(_parsed(route)) for route in rpc_routes),
+            *(_parsed(answering.by(route)) for route in rpc_routes),
             *routes,
             *([Mount(rest_prefix, routes=served_rest)] if rest_prefix else served_rest),
         ],
@@ -172,10 +175,12 @@ class _Answering:
     Attributes:
         streams: Take over event streams, with our pings and our end.
         card: Declares the extensions that can be active.
+        builder: Knows who calls.
     """
 
     streams: EventStreams
     card: AgentCard
+    builder: ServerCallContextBuilder
 
     def by(self, route: BaseRoute) -> BaseRoute:
         """Return the route with it."""
@@ -188,6 +193,10 @@ class _Answering:
         async def answer(request: Request) -> Response:
             # Read here, a body over the limit is no surprise to the dispatcher.
             await request.body()
+            if self.card.capabilities.extended_agent_card:
+                refusal = refuse_anonymous(request, self.builder)
+                if refusal is not None:
+                    return refusal
             answering = endpoint(request)
             if resumes(request):
                 return self._finished(request, await opened(answering))
@@ -203,8 +212,10 @@ class _Answering:
         return response
 
 
-def _parsed(route: Route) -> Route:
+def _parsed(route: BaseRoute) -> BaseRoute:
     """Answer what is no JSON as the parse error it is; the request keeps what was parsed."""
+    if not isinstance(route, Route):
+        return route
     endpoint: Endpoint = route.endpoint
 
     async def answer(request: Request) -> Response:

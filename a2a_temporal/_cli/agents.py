@@ -7,6 +7,7 @@ import re
 import sys
 import traceback
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from a2a.server.agent_execution import AgentExecutor
 from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill
@@ -47,27 +48,33 @@ def default_task_queue(agent: Agent) -> str:
     return f"a2a-{slug or 'agent'}"
 
 
-def served_card(card: AgentCard, url: str, *, replace: bool) -> AgentCard:
+def served_card(
+    card: AgentCard, url: str, *, replace: bool, grpc_port: int | None = None
+) -> AgentCard:
     """Return the card as it is served at a URL.
 
     Args:
         card: The agent's card; it is not changed.
         url: Where clients reach this server.
         replace: Put our interfaces in the place of those the card names already.
+        grpc_port: Where gRPC is served beside it.
     """
     served = AgentCard()
     served.CopyFrom(card)
     if served.supported_interfaces and not replace:
         return served
     base = url.rstrip("/")
+    addresses = [
+        (TransportProtocol.JSONRPC, f"{base}/"),
+        (TransportProtocol.HTTP_JSON, base),
+    ]
+    if grpc_port:
+        addresses.append((TransportProtocol.GRPC, f"{urlsplit(url).hostname}:{grpc_port}"))
     del served.supported_interfaces[:]
     served.supported_interfaces.extend(
         AgentInterface(url=address, protocol_binding=binding, protocol_version=version)
         for version in (PROTOCOL_VERSION_1_0, PROTOCOL_VERSION_0_3)
-        for binding, address in (
-            (TransportProtocol.JSONRPC, f"{base}/"),
-            (TransportProtocol.HTTP_JSON, base),
-        )
+        for binding, address in addresses
     )
     return served
 

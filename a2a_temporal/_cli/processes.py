@@ -5,7 +5,7 @@ import contextlib
 import errno
 import logging
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from datetime import timedelta
 
 import click
@@ -104,6 +104,7 @@ async def run_api(
     listener: socket.socket,
     public_url: str | None,
     stop: asyncio.Event,
+    grpc_port: int | None = None,
     verbose: bool = False,
 ) -> None:
     """Serve an agent until the stop; then open streams end, and other requests get some seconds.
@@ -115,7 +116,9 @@ async def run_api(
     try:
         handler = TemporalRequestHandler(
             client,
-            agent_card=served_card(agent.card, url, replace=public_url is not None),
+            agent_card=served_card(
+                agent.card, url, replace=public_url is not None, grpc_port=grpc_port
+            ),
             task_queue=task_queue,
             workflow=agent.served_workflow,
             options=agent.handler_options,
@@ -123,13 +126,14 @@ async def run_api(
     except ValueError as error:
         raise click.ClickException(f"agent {agent.card.name!r}: {error}") from error
     app = create_app(handler)
-    await run_app(
-        app,
-        listener=listener,
-        stop=stop,
-        verbose=verbose,
-        on_stop=app.state.event_streams.close,
-    )
+    async with _grpc(handler, listener, grpc_port):
+        await run_app(
+            app,
+            listener=listener,
+            stop=stop,
+            verbose=verbose,
+            on_stop=app.state.event_streams.close,
+        )
 
 
 async def run_app(
@@ -168,6 +172,37 @@ async def run_app(
             on_stop()
         server.should_exit = True
         await serving
+
+
+@contextlib.asynccontextmanager
+async def _grpc(
+    handler: TemporalRequestHandler, listener: socket.socket, port: int | None
+) -> AsyncGenerator[None]:
+    """Serve gRPC beside HTTP, at the same address, for as long as the block lasts."""
+    if port is None:
+        yield
+        return
+    try:
+        from a2a_temporal._grpc import create_grpc_server
+    except ImportError:
+        raise click.ClickException(
+            "--grpc needs the gRPC packages: pip install 'a2a-temporal[grpc]'"
+        ) from None
+    server = create_grpc_server(handler)
+    host = listener.getsockname()[0]
+    try:
+        bound = server.add_insecure_port(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+    except RuntimeError:
+        raise click.ClickException(
+            f"port {port} is in use: choose another one with --grpc"
+        ) from None
+    await server.start()
+    logger.info("gRPC at port %d", bound)
+    try:
+        yield
+    finally:
+        await handler.aclose()
+        await server.stop(GRACEFUL_SECONDS)
 
 
 async def run_worker(

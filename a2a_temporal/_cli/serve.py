@@ -23,6 +23,14 @@ logger = logging.getLogger(__name__)
 @click.command()
 @agent_argument
 @server_options
+@click.option(
+    "--grpc",
+    "grpc_port",
+    type=click.IntRange(0, 65535),
+    envvar="A2A_GRPC_PORT",
+    metavar="PORT",
+    help="Serve gRPC too, at this port (needs the extra: a2a-temporal[grpc]).",
+)
 @task_queue_option
 @profile_option
 @metrics_option
@@ -32,12 +40,13 @@ def serve(
     host: str,
     port: int,
     public_url: str | None,
+    grpc_port: int | None,
     task_queue: str | None,
     profile: str | None,
     metrics: str | None,
     verbose: bool,
 ) -> None:
-    """Serve AGENT (module:object) over A2A: JSON-RPC and REST.
+    """Serve AGENT (module:object) over A2A: JSON-RPC, REST and, if asked for, gRPC.
 
     Holds no task state: start as many as you like. It starts without Temporal as well, and says at
     /readyz when it is ready.
@@ -62,6 +71,7 @@ def serve(
             task_queue=queue,
             listener=listener,
             public_url=public_url,
+            grpc_port=grpc_port,
             stop=stop,
             verbose=verbose,
         )

@@ -24,6 +24,12 @@ logger = logging.getLogger(__name__)
 _VERSION = re.compile(r"(\d+\.\d+)(\.\d+)?")
 
 
+def major_minor(version: str) -> str:
+    """Return what of a version number counts (A2A 1.0 section 3.6.2); empty when it is none."""
+    matched = _VERSION.fullmatch(version.strip())
+    return matched[1] if matched else ""
+
+
 class CallContextBuilder(ServerCallContextBuilder):
     """Builds the context by another builder, after the version was found to be a supported one.
 
@@ -65,10 +71,10 @@ class CallContextBuilder(ServerCallContextBuilder):
         given = request.headers.get(VERSION_HEADER) or request.query_params.get(VERSION_HEADER)
         if not given:
             return PROTOCOL_VERSION_0_3
-        matched = _VERSION.fullmatch(given.strip())
-        if matched is None or matched[1] not in self._supported:
+        version = major_minor(given)
+        if version not in self._supported:
             raise VersionNotSupportedError(
                 message=f"A2A version {given[:20]!r} is not supported; "
                 f"supported: {', '.join(self._supported)}"
             )
-        return matched[1]
+        return version

@@ -1,6 +1,7 @@
 """What a message must be before anything of it is stored (A2A 1.0 sections 3.1.1 and 3.3)."""
 
 import json
+import re
 from typing import Any
 
 from a2a.server.context import ServerCallContext
@@ -17,6 +18,7 @@ from google.protobuf.json_format import ParseError
 from a2a_temporal._log.protojson import check_depth
 
 _IDS = 512
+_TASK_ID = re.compile(r"[A-Za-z0-9._~-]{1,200}")
 
 
 def check_message(request: SendMessageRequest, context: ServerCallContext, card: AgentCard) -> None:
@@ -37,6 +39,19 @@ def check_message(request: SendMessageRequest, context: ServerCallContext, card:
         and not card.capabilities.push_notifications
     ):
         raise PushNotificationNotSupportedError
+
+
+def check_task_id(task_id: str) -> None:
+    """Check the id that a client has chosen for a new task.
+
+    Raises:
+        InvalidParamsError: It cannot stand in a URL path as it is.
+    """
+    if not _TASK_ID.fullmatch(task_id):
+        raise InvalidParamsError(
+            f"message.taskId {task_id[:50]!r} cannot name a new task. Use 1 to 200 of the "
+            "characters A-Z a-z 0-9 . _ ~ -"
+        )
 
 
 def check_size(stored: dict[str, Any], limit: int) -> None:

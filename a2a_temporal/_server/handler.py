@@ -34,7 +34,6 @@ from a2a.types.a2a_pb2 import (
     TaskState,
 )
 from a2a.utils.errors import (
-    ExtendedAgentCardNotConfiguredError,
     InternalError,
     InvalidParamsError,
     PushNotificationNotSupportedError,
@@ -50,7 +49,8 @@ from a2a_temporal._log.fold import TERMINAL_STATES, LogState, begin, with_messag
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal._server import push_configs
 from a2a_temporal._server.call import Caller, TenantRequest, caller, describe_call
-from a2a_temporal._server.checks import check_message
+from a2a_temporal._server.cards import extended_card
+from a2a_temporal._server.checks import check_message, check_task_id
 from a2a_temporal._server.engine_errors import UNAVAILABLE
 from a2a_temporal._server.follower import LogEvent, Reader
 from a2a_temporal._server.listing import Listing
@@ -292,10 +292,13 @@ class TemporalRequestHandler(sdk.RequestHandler):
     async def on_get_extended_agent_card(
         self, params: GetExtendedAgentCardRequest, context: ServerCallContext
     ) -> AgentCard:
-        """Refuse: this agent has no extended card (section 3.1.11)."""
-        if not self.agent_card.capabilities.extended_agent_card:
-            raise UnsupportedOperationError("This agent has no extended card.")
-        raise ExtendedAgentCardNotConfiguredError
+        """Return what an authenticated caller may know of the agent (section 3.1.11)."""
+        return await extended_card(
+            self.agent_card,
+            self._options.extended_agent_card,
+            self._options.extended_card_modifier,
+            context,
+        )
 
     # --------------------------------------------------------------- helpers
 
@@ -313,12 +316,19 @@ class TemporalRequestHandler(sdk.RequestHandler):
         message = Message()
         message.CopyFrom(params.message)
         push = push_configs.attached(params)
-        if message.task_id:
+        if message.task_id and not await self._names_new_task(scope, message):
             following = self._sent_to_task(scope, message, request, push)
         else:
             following = self._sent_as_task(scope, message, request, push)
         async with following as sent:
             yield sent
+
+    async def _names_new_task(self, scope: Caller, message: Message) -> bool:
+        """Say whether a message may, and does, name the task that it is to make."""
+        if not self._options.client_task_ids or await self._tasks.exists(scope, message.task_id):
+            return False
+        check_task_id(message.task_id)
+        return True
 
     @contextlib.asynccontextmanager
     async def _sent_as_task(
@@ -331,8 +341,9 @@ class TemporalRequestHandler(sdk.RequestHandler):
         """Begin a task with a message, or find the one that the same message began before."""
         config = push and await self._push_configs.checked(push, None)
         repeatable = self._options.idempotent_sends
+        made = scope.task_id(message.message_id) if repeatable else str(uuid.uuid4())
         start = TaskStart(
-            task_id=scope.task_id(message.message_id) if repeatable else str(uuid.uuid4()),
+            task_id=message.task_id or made,
             context_id=message.context_id or str(uuid.uuid4()),
             agent=scope.agent,
             message=to_json(message),

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from a2a.server.context import ServerCallContext
+from a2a.types.a2a_pb2 import AgentCard
 
 from a2a_temporal._push_options import PushOptions
+from a2a_temporal._server.cards import CardModifier
 
 
 def user_name(call_context: ServerCallContext) -> str:
@@ -30,6 +32,9 @@ class HandlerOptions:
         groups_of: Tells the groups an authenticated caller belongs to, as approvers are named by.
         idempotent_sends: A repeated first message (same messageId, owner and tenant) returns the
             task it made, for as long as the namespace keeps closed workflows.
+        client_task_ids: A first message may name the task it makes (orchestrators derive such ids
+            from their own). The specification lets only the server choose; the ids are shared by
+            all owners, so whoever guesses one learns that it is taken.
         direct_message_wait: How long a stream, or a send with returnImmediately, waits for the
             agent's first word, so that an agent that answers with a Message gets through as one.
             Zero for agents that always make tasks.
@@ -43,6 +48,9 @@ class HandlerOptions:
             for each frontend. Quiet streams beyond it are woken by one shared query.
         forwarded_headers: Request headers (lower case) the agent's code may see. Never put one
             here that carries a credential: they are kept in the workflow's history.
+        extended_agent_card: What authenticated callers learn of the agent; offered where the public
+            card says ``capabilities.extended_agent_card``.
+        extended_card_modifier: Makes the card of one caller out of it (or of the public card).
         push: Limits of push notifications; give the workers' plugin the same.
     """
 
@@ -50,6 +58,7 @@ class HandlerOptions:
     owner_of: Callable[[ServerCallContext], str] = user_name
     groups_of: Callable[[ServerCallContext], frozenset[str]] = no_groups
     idempotent_sends: bool = True
+    client_task_ids: bool = False
     direct_message_wait: timedelta = timedelta(milliseconds=500)
     cancel_wait: timedelta = timedelta(seconds=8)
     blocking_limit: timedelta | None = None
@@ -59,6 +68,8 @@ class HandlerOptions:
     forwarded_headers: frozenset[str] = field(
         default=frozenset({"a2a-version", "traceparent", "tracestate", "accept-language"})
     )
+    extended_agent_card: AgentCard | None = None
+    extended_card_modifier: CardModifier | None = None
     push: PushOptions = field(default_factory=PushOptions)
 
     def __post_init__(self) -> None:

@@ -212,6 +212,18 @@ class Tasks:
             raise TaskNotFoundError
         return state
 
+    async def exists(self, caller: Caller, task_id: str) -> bool:
+        """Say whether there is such a task for this caller.
+
+        Raises:
+            InternalError: Temporal cannot be reached now.
+        """
+        try:
+            await self.read(caller, task_id)
+        except TaskNotFoundError:
+            return False
+        return True
+
     async def events_after(self, task_id: str, after: Cursor | None) -> list[LogEvent] | None:
         """Return what the log holds behind a cursor; ``None`` when the cursor is of no use.
 
@@ -274,6 +286,8 @@ class Tasks:
         try:
             state = await self.read(caller, start.task_id)
         except TaskNotFoundError as error:
+            if start.message.get("taskId"):
+                raise
             raise InvalidParamsError(
                 f"messageId {_message_id(start)!r} cannot be used for a new task. Send the "
                 "message with a fresh messageId."

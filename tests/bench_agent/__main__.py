@@ -16,6 +16,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import uvicorn
+from a2a.server.context import ServerCallContext
+from a2a.types import AgentCard
 from temporalio.worker import Worker
 
 from a2a_temporal import (
@@ -26,11 +28,12 @@ from a2a_temporal import (
     TemporalRequestHandler,
     connect,
     create_app,
+    create_grpc_server,
 )
 from tests.bench_agent.agent import BenchAgent
 from tests.bench_agent.card import MEDIA_TYPES, bench_card
 from tests.bench_agent.ledger import Ledger, OutOfBand
-from tests.bench_agent.users import bearer_names
+from tests.bench_agent.users import GrpcBearerNames, bearer_names
 
 WORKER_READY = "bench worker is ready"
 
@@ -66,12 +69,22 @@ async def run_api(options: argparse.Namespace) -> None:
         output_modes=options.output_mode or MEDIA_TYPES,
         extensions=options.extension,
         required_extensions=options.required_extension,
+        grpc_port=options.grpc_port,
+        extended=options.extended_card,
     )
+    extended = AgentCard()
+    extended.CopyFrom(card)
+    extended.skills.add(id="secret", name="Secret", description="Not for everybody.", tags=["x"])
     handler = TemporalRequestHandler(
         await connect(),
         agent_card=card,
         task_queue=_task_queue(),
-        options=HandlerOptions(push=push_options(options)),
+        options=HandlerOptions(
+            push=push_options(options),
+            client_task_ids=options.client_task_ids,
+            extended_agent_card=extended if options.extended_card else None,
+            extended_card_modifier=greet if options.extended_card else None,
+        ),
     )
     app = create_app(handler, middleware=[bearer_names()])
     server = uvicorn.Server(
@@ -83,7 +96,20 @@ async def run_api(options: argparse.Namespace) -> None:
             timeout_graceful_shutdown=5,
         )
     )
+    if options.grpc_port is None:
+        await server.serve()
+        return
+    grpc_server = create_grpc_server(handler, context_builder=GrpcBearerNames())
+    grpc_server.add_insecure_port(f"{options.host}:{options.grpc_port}")
+    await grpc_server.start()
     await server.serve()
+    await grpc_server.stop(grace=2)
+
+
+async def greet(card: AgentCard, context: ServerCallContext) -> AgentCard:
+    """Make the extended card of one user."""
+    card.description += f" Hello {context.user.user_name}."
+    return card
 
 
 async def run_worker(options: argparse.Namespace) -> None:
@@ -160,6 +186,9 @@ def _parser() -> argparse.ArgumentParser:
     api.add_argument("--port", type=int, required=True)
     api.add_argument("--host", default="127.0.0.1")
     api.add_argument("--url", help="the URL the card names, when a proxy stands in front")
+    api.add_argument("--grpc-port", type=int)
+    api.add_argument("--extended-card", action="store_true")
+    api.add_argument("--client-task-ids", action="store_true")
     api.add_argument("--no-streaming", action="store_true")
     api.add_argument("--push", action="store_true")
     api.add_argument("--input-mode", action="append")

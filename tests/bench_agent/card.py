@@ -1,6 +1,7 @@
 """The bench agent's card."""
 
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from a2a.types import AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill
 from a2a.utils.constants import PROTOCOL_VERSION_1_0, TransportProtocol
@@ -19,20 +20,27 @@ def bench_card(
     output_modes: Sequence[str] = MEDIA_TYPES,
     extensions: Sequence[str] = (),
     required_extensions: Sequence[str] = (),
+    grpc_port: int | None = None,
+    extended: bool = False,
 ) -> AgentCard:
     """Describe the agent as it is served at a URL: JSON-RPC and REST, both at the root."""
-    bindings = (TransportProtocol.JSONRPC, TransportProtocol.HTTP_JSON)
+    addresses = {TransportProtocol.JSONRPC: url, TransportProtocol.HTTP_JSON: url}
+    if grpc_port is not None:
+        addresses[TransportProtocol.GRPC] = f"{urlsplit(url).hostname}:{grpc_port}"
     return AgentCard(
         name="bench",
         description="Does what the text of a message says, and keeps a ledger.",
         version="1.0.0",
         supported_interfaces=[
-            AgentInterface(url=url, protocol_binding=binding, protocol_version=PROTOCOL_VERSION_1_0)
-            for binding in bindings
+            AgentInterface(
+                url=address, protocol_binding=binding, protocol_version=PROTOCOL_VERSION_1_0
+            )
+            for binding, address in addresses.items()
         ],
         capabilities=AgentCapabilities(
             streaming=streaming,
             push_notifications=push,
+            extended_agent_card=extended,
             extensions=[
                 *(AgentExtension(uri=uri) for uri in extensions),
                 *(AgentExtension(uri=uri, required=True) for uri in required_extensions),

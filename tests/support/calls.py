@@ -73,6 +73,10 @@ class Caller:
         """CancelTask."""
         return await self._call("CancelTask", {"id": task_id})
 
+    async def extended_card(self) -> Json:
+        """GetExtendedAgentCard."""
+        return await self._call("GetExtendedAgentCard", {})
+
     @asynccontextmanager
     async def stream(self, text: str = "", **options: Any) -> AsyncGenerator[Frames]:
         """SendStreamingMessage; leaving the block closes the connection."""
@@ -147,6 +151,7 @@ _REST_PATHS: Final = {
     "ListTasks": ("GET", "/tasks"),
     "CancelTask": ("POST", "/tasks/{id}:cancel"),
     "SubscribeToTask": ("GET", "/tasks/{id}:subscribe"),
+    "GetExtendedAgentCard": ("GET", "/extendedAgentCard"),
 }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
+import grpc.aio
 import httpx
 from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
 from a2a.types import StreamResponse
@@ -18,7 +19,11 @@ async def official_client(
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with httpx.AsyncClient(timeout=patience, headers=headers, trust_env=False) as http:
         card = await A2ACardResolver(http, url).get_agent_card()
-        config = ClientConfig(httpx_client=http, supported_protocol_bindings=[binding])
+        config = ClientConfig(
+            httpx_client=http,
+            supported_protocol_bindings=[binding],
+            grpc_channel_factory=grpc.aio.insecure_channel,
+        )
         yield ClientFactory(config).create(card)
 
 

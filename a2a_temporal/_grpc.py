@@ -1,0 +1,198 @@
+"""The gRPC server of a handler: protocol versions 1.0 and 0.3 side by side, on one port.
+
+call → guard (extensions, unexpected errors) → SDK servicer → SealedHandler → handler
+"""
+
+import logging
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import grpc
+import grpc.aio
+from a2a.compat.v0_3 import a2a_v0_3_pb2_grpc
+from a2a.compat.v0_3.extension_headers import LEGACY_HTTP_EXTENSION_HEADER
+from a2a.compat.v0_3.grpc_handler import CompatGrpcHandler
+from a2a.extensions.common import HTTP_EXTENSION_HEADER, get_requested_extensions
+from a2a.server.context import ServerCallContext
+from a2a.server.request_handlers.grpc_handler import (
+    DefaultGrpcServerCallContextBuilder,
+    GrpcHandler,
+    GrpcServerCallContextBuilder,
+)
+from a2a.types import AgentCard, a2a_pb2_grpc
+from a2a.utils.constants import PROTOCOL_VERSION_0_3, PROTOCOL_VERSION_1_0, VERSION_HEADER
+from a2a.utils.errors import A2AError, VersionNotSupportedError
+
+from a2a_temporal._compat import CompatHandler
+from a2a_temporal._http.calls import major_minor
+from a2a_temporal._http.extensions import active_extensions
+from a2a_temporal._http.sealed import SealedHandler, internal_error
+from a2a_temporal._server.handler import TemporalRequestHandler
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_MAX_MESSAGE_BYTES = 10 * 1024 * 1024
+
+_EXTENSIONS = HTTP_EXTENSION_HEADER.lower()
+_LEGACY_EXTENSIONS = LEGACY_HTTP_EXTENSION_HEADER.lower()
+_VERSION = VERSION_HEADER.lower()
+
+
+def create_grpc_server(
+    handler: TemporalRequestHandler,
+    *,
+    context_builder: GrpcServerCallContextBuilder | None = None,
+    interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
+    enable_v0_3: bool = True,
+    max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
+) -> grpc.aio.Server:
+    """Build a server for a handler; add a port, start it, and stop it before the handler is closed.
+
+    The handler is started with the first call, or by you. Close it (``handler.aclose()``) before
+    ``server.stop()``: that ends open streams without a terminal event.
+
+    Args:
+        handler: The handler.
+        context_builder: Makes the user of a call; without one, all callers are anonymous.
+        interceptors: Yours, for example one that authenticates; they stand before the handler.
+        enable_v0_3: Serve the service of protocol version 0.3 as well.
+        max_message_bytes: A larger request is answered with RESOURCE_EXHAUSTED.
+    """
+    server = grpc.aio.server(
+        interceptors=[*interceptors, _Guard(handler.agent_card)],
+        options=[
+            ("grpc.max_receive_message_length", max_message_bytes),
+            ("grpc.max_send_message_length", -1),
+        ],
+    )
+    sealed = SealedHandler(handler)
+    inner = context_builder or DefaultGrpcServerCallContextBuilder()
+    a2a_pb2_grpc.add_A2AServiceServicer_to_server(
+        GrpcHandler(sealed, _CallContextBuilder(inner, PROTOCOL_VERSION_1_0)), server
+    )
+    if enable_v0_3:
+        compat = CompatGrpcHandler(sealed, _CallContextBuilder(inner, PROTOCOL_VERSION_0_3))
+        compat.handler03 = CompatHandler(sealed)
+        a2a_v0_3_pb2_grpc.add_A2AServiceServicer_to_server(compat, server)
+    return server
+
+
+class _CallContextBuilder(GrpcServerCallContextBuilder):
+    """Builds the context by another builder, after the version was found to be the service's."""
+
+    def __init__(self, inner: GrpcServerCallContextBuilder, version: str) -> None:
+        self._inner = inner
+        self._version = version
+
+    def build(self, context: "grpc.aio.ServicerContext[Any, Any]") -> ServerCallContext:
+        """Build the context of one call.
+
+        Raises:
+            VersionNotSupportedError: The caller speaks another version than this service.
+        """
+        headers = _headers(context.invocation_metadata() or ())
+        given = headers.get(_VERSION) or PROTOCOL_VERSION_0_3
+        if major_minor(given) != self._version:
+            raise VersionNotSupportedError(
+                message=f"A2A version {given[:20]!r} is not supported by this service; "
+                f"supported: {self._version}"
+            )
+        try:
+            built = self._inner.build(context)
+        except A2AError:
+            raise
+        except Exception as error:
+            raise internal_error(error, where="the call context") from error
+        built.requested_extensions |= _requested(headers)
+        built.state["headers"] = {**headers, _VERSION: self._version}
+        return built
+
+
+@dataclass(frozen=True)
+class _Guard(grpc.aio.ServerInterceptor):
+    """Says which extensions are active, and lets no unexpected error out."""
+
+    card: AgentCard
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Any:
+        """Wrap the method that is called."""
+        method = await continuation(handler_call_details)
+        if method is None:
+            return None
+        headers = _headers(handler_call_details.invocation_metadata or ())
+        active = active_extensions(_requested(headers), self.card)
+        metadata = ((_EXTENSIONS, ", ".join(active)),) if active else ()
+        codec = {
+            "request_deserializer": method.request_deserializer,
+            "response_serializer": method.response_serializer,
+        }
+        if method.response_streaming:
+            streaming: Any = _stream(method.unary_stream, metadata)
+            return grpc.unary_stream_rpc_method_handler(streaming, **codec)
+        answering: Any = _unary(method.unary_unary, metadata)
+        return grpc.unary_unary_rpc_method_handler(answering, **codec)
+
+
+_Metadata = Sequence[tuple[str, str]]
+_Context = Any
+
+
+def _unary(
+    inner: Callable[[Any, _Context], Awaitable[Any]], metadata: _Metadata
+) -> Callable[[Any, _Context], Awaitable[Any]]:
+    async def call(request: Any, context: _Context) -> Any:
+        try:
+            if metadata:
+                await context.send_initial_metadata(metadata)
+            return await inner(request, context)
+        except grpc.aio.AbortError:
+            raise
+        except Exception as error:
+            return await _abort(context, error)
+
+    return call
+
+
+def _stream(
+    inner: Callable[[Any, _Context], AsyncIterator[Any]], metadata: _Metadata
+) -> Callable[[Any, _Context], AsyncIterator[Any]]:
+    async def call(request: Any, context: _Context) -> AsyncIterator[Any]:
+        try:
+            if metadata:
+                # At once: a resumed stream may have nothing to say for long.
+                await context.send_initial_metadata(metadata)
+            async for response in inner(request, context):
+                yield response
+        except grpc.aio.AbortError:
+            raise
+        except Exception as error:
+            await _abort(context, error)
+
+    return call
+
+
+async def _abort(context: _Context, error: Exception) -> None:
+    reference = uuid.uuid4().hex[:12]
+    logger.error("unexpected error in a gRPC call, reference %s", reference, exc_info=error)
+    await context.abort(grpc.StatusCode.INTERNAL, f"Internal error (reference {reference})")
+
+
+def _headers(metadata: Any) -> dict[str, str]:
+    """Return the metadata of a call; what is sent several times is joined, as in HTTP."""
+    headers: dict[str, str] = {}
+    for key, value in cast("Sequence[tuple[str, str | bytes]]", metadata):
+        if isinstance(value, str):
+            name = key.lower()
+            headers[name] = f"{headers[name]},{value}" if name in headers else value
+    return headers
+
+
+def _requested(headers: dict[str, str]) -> set[str]:
+    names = (_EXTENSIONS, _LEGACY_EXTENSIONS)
+    return get_requested_extensions([headers[name] for name in names if name in headers])

@@ -1,0 +1,126 @@
+"""The public agent card over HTTP: both well-known paths, caching, and URLs behind a proxy."""
+
+import hashlib
+import json
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+from a2a.server.request_handlers.response_helpers import agent_card_to_dict
+from a2a.types import AgentCard, AgentInterface
+from a2a.utils.constants import (
+    AGENT_CARD_WELL_KNOWN_PATH,
+    PROTOCOL_VERSION_0_3,
+    PROTOCOL_VERSION_1_0,
+    TransportProtocol,
+)
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+OLD_CARD_PATH = "/.well-known/agent.json"
+
+_SERVED_HERE = (TransportProtocol.JSONRPC, TransportProtocol.HTTP_JSON)
+_FORWARDED = ("X-Forwarded-Proto", "X-Forwarded-Host", "X-Forwarded-Port", "X-Forwarded-Prefix")
+_HOST = re.compile(r"[A-Za-z0-9.-]+(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d{1,5})?")
+_PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*/?")
+
+
+class PublicCard:
+    """Serves a card.
+
+    Args:
+        card: The handler's card; it is not changed.
+        enable_v0_3: Declare each interface for protocol version 0.3 too, unless some one does.
+        trust_forwarded: Name the URLs that a proxy was asked for, by its X-Forwarded headers.
+        cache_control: Cache-Control of the answers; None sends none.
+    """
+
+    def __init__(
+        self,
+        card: AgentCard,
+        *,
+        enable_v0_3: bool,
+        trust_forwarded: bool,
+        cache_control: str | None,
+    ) -> None:
+        self._card = with_v0_3(card) if enable_v0_3 else card
+        self._trust_forwarded = trust_forwarded
+        self._headers = {"Cache-Control": cache_control} if cache_control else {}
+        if trust_forwarded:
+            self._headers["Vary"] = ", ".join(_FORWARDED)
+
+    def routes(self) -> list[Route]:
+        """The well-known path of the specification, and the one of early versions."""
+        return [Route(path, self._answer) for path in (AGENT_CARD_WELL_KNOWN_PATH, OLD_CARD_PATH)]
+
+    async def _answer(self, request: Request) -> Response:
+        card = self._card
+        if self._trust_forwarded:
+            card = as_reached(card, request.headers)
+        content = agent_card_to_dict(card)
+        etag = _etag(content)
+        headers = {**self._headers, "ETag": etag}
+        known = [each.strip() for each in request.headers.get("if-none-match", "").split(",")]
+        if "*" in known or etag in known or etag.removeprefix("W/") in known:
+            return Response(status_code=304, headers=headers)
+        return JSONResponse(content, headers=headers)
+
+
+def with_v0_3(card: AgentCard) -> AgentCard:
+    """Return the card with the interfaces that 0.3 clients find on the same URLs."""
+    present = {each.protocol_version for each in card.supported_interfaces}
+    if PROTOCOL_VERSION_0_3 in present:
+        return card
+    declaring = AgentCard()
+    declaring.CopyFrom(card)
+    declaring.supported_interfaces.extend(
+        AgentInterface(
+            url=each.url,
+            protocol_binding=each.protocol_binding,
+            protocol_version=PROTOCOL_VERSION_0_3,
+            tenant=each.tenant,
+        )
+        for each in card.supported_interfaces
+        if each.protocol_version == PROTOCOL_VERSION_1_0 and each.protocol_binding in _SERVED_HERE
+    )
+    return declaring
+
+
+def as_reached(card: AgentCard, headers: Headers) -> AgentCard:
+    """Return the card with the URLs under which a proxy was asked for it.
+
+    Only the interfaces that this server serves are changed; headers that make no sense are not
+    taken.
+    """
+    host = _first(headers, "X-Forwarded-Host")
+    scheme = _first(headers, "X-Forwarded-Proto").lower()
+    prefix = _first(headers, "X-Forwarded-Prefix")
+    port = _first(headers, "X-Forwarded-Port")
+    if not _HOST.fullmatch(host) or scheme not in ("http", "https", ""):
+        return card
+    if port.isdigit() and ":" not in host and port not in ("80", "443"):
+        host = f"{host}:{port}"
+    if not _PREFIX.fullmatch(prefix):
+        prefix = ""
+    reached = AgentCard()
+    reached.CopyFrom(card)
+    for each in reached.supported_interfaces:
+        if each.protocol_binding in _SERVED_HERE:
+            url = urlsplit(each.url)
+            path = prefix.rstrip("/") + url.path
+            each.url = f"{scheme or url.scheme}://{host}{path}"
+    return reached
+
+
+def _first(headers: Headers, name: str) -> str:
+    """Return what the proxy that is nearest to the client has said."""
+    return headers.get(name, "").split(",")[0].strip()
+
+
+def _etag(content: dict[str, Any]) -> str:
+    """Return a weak tag of what the card says; a signature may differ each time it is made."""
+    unsigned = {name: value for name, value in content.items() if name != "signatures"}
+    text = json.dumps(unsigned, sort_keys=True, separators=(",", ":"))
+    return f'W/"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'

@@ -1,0 +1,131 @@
+"""Protocol version 0.3 over JSON-RPC and REST, by the SDK's adapters.
+
+Refusals of a stream are answers of their own, as in 1.0, and REST can delete a push config.
+"""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, cast
+
+from a2a.compat.v0_3.jsonrpc_adapter import JSONRPC03Adapter
+from a2a.compat.v0_3.rest_adapter import REST03Adapter
+from a2a.server.context import ServerCallContext
+from a2a.server.request_handlers import RequestHandler
+from a2a.server.routes.common import ServerCallContextBuilder
+from a2a.types import DeleteTaskPushNotificationConfigRequest
+from a2a.utils.constants import PROTOCOL_VERSION_0_3
+from a2a.utils.error_handlers import build_rest_error_payload, rest_error_handler
+from a2a.utils.version_validator import validate_version
+from sse_starlette.sse import EventSourceResponse
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from a2a_temporal._compat import CompatHandler
+from a2a_temporal._http.streams import SdkEvent, events_of
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+_CONFIG_PATH = "/v1/tasks/{id}/pushNotificationConfigs/{push_id}"
+
+
+class JsonRpcV03:
+    """Answers the JSON-RPC methods of 0.3.
+
+    Args:
+        handler: Serves the calls.
+        builder: Makes their contexts.
+    """
+
+    def __init__(self, handler: RequestHandler, builder: ServerCallContextBuilder) -> None:
+        self._adapter = JSONRPC03Adapter(http_handler=handler, context_builder=builder)
+        self._adapter.handler = CompatHandler(handler)
+
+    def beside(self, route: Route) -> Route:
+        """Return a JSON-RPC route that serves 0.3 as well as what it served."""
+        endpoint: Endpoint = route.endpoint
+
+        async def answer(request: Request) -> Response:
+            body: Any = request.state.json
+            if not self._is_call(body):
+                return await endpoint(request)
+            response = await self._adapter.handle_request(
+                body.get("id"), body["method"], body, request
+            )
+            return await _begun(response)
+
+        return Route(route.path, answer, methods=list(route.methods or ()))
+
+    def _is_call(self, body: Any) -> bool:
+        """Say whether this is a well-formed call of 0.3; the SDK refuses what is none."""
+        if not isinstance(body, dict):
+            return False
+        call = cast("dict[str, Any]", body)
+        method, request_id = call.get("method"), call.get("id")
+        return (
+            call.get("jsonrpc") == "2.0"
+            and isinstance(method, str)
+            and self._adapter.supports_method(method)
+            and not isinstance(request_id, bool)
+            and isinstance(request_id, str | int | None)
+        )
+
+
+def rest_routes(handler: RequestHandler, builder: ServerCallContextBuilder) -> list[Route]:
+    """Return the REST routes of 0.3; they begin with ``/v1``."""
+    adapter = REST03Adapter(http_handler=handler, context_builder=builder)
+    adapter.handler.handler03 = CompatHandler(handler)
+
+    @validate_version(PROTOCOL_VERSION_0_3)
+    async def delete(context: ServerCallContext, params: dict[str, str]) -> None:
+        await handler.on_delete_task_push_notification_config(
+            DeleteTaskPushNotificationConfigRequest(task_id=params["id"], id=params["push_id"]),
+            context,
+        )
+
+    @rest_error_handler
+    async def delete_config(request: Request) -> Response:
+        await delete(builder.build(request), request.path_params)
+        return JSONResponse({})
+
+    def opened(endpoint: Endpoint) -> Endpoint:
+        async def answer(request: Request) -> Response:
+            return await _begun(await endpoint(request))
+
+        return answer
+
+    routes = [
+        Route(path, opened(endpoint), methods=[method])
+        for (path, method), endpoint in adapter.routes().items()
+    ]
+    return [*routes, Route(_CONFIG_PATH, delete_config, methods=["DELETE"])]
+
+
+async def _begun(response: Response) -> Response:
+    """Return a stream that has begun well, or the error it would have begun with."""
+    if not isinstance(response, EventSourceResponse):
+        return response
+    events = aiter(events_of(response))
+    try:
+        first = await anext(events, None)
+    except Exception as error:
+        payload = build_rest_error_payload(error)
+        return JSONResponse(payload, status_code=payload["error"]["code"])
+    if isinstance(first, dict) and "error" in (refusal := json.loads(first["data"])):
+        return JSONResponse(refusal)
+    response.body_iterator = _chained(first, events)
+    return response
+
+
+async def _chained(
+    first: SdkEvent | None, events: AsyncIterator[SdkEvent]
+) -> AsyncIterator[SdkEvent]:
+    try:
+        if first is not None:
+            yield first
+        async for event in events:
+            yield event
+    finally:
+        aclose = getattr(events, "aclose", None)
+        if aclose is not None:
+            await aclose()

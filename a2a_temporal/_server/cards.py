@@ -1,0 +1,33 @@
+"""The extended card: what authenticated callers learn beyond the public one (section 3.1.11)."""
+
+from collections.abc import Awaitable, Callable
+
+from a2a.server.context import ServerCallContext
+from a2a.types.a2a_pb2 import AgentCard
+from a2a.utils.errors import ExtendedAgentCardNotConfiguredError, UnsupportedOperationError
+
+CardModifier = Callable[[AgentCard, ServerCallContext], Awaitable[AgentCard]]
+"""Makes the card that one caller sees, out of a copy it may change."""
+
+
+async def extended_card(
+    public: AgentCard,
+    extended: AgentCard | None,
+    modifier: CardModifier | None,
+    context: ServerCallContext,
+) -> AgentCard:
+    """Return the extended card for a caller.
+
+    Raises:
+        UnsupportedOperationError: The public card does not declare one, or nobody is logged in.
+        ExtendedAgentCardNotConfiguredError: It is declared, but there is none.
+    """
+    if not public.capabilities.extended_agent_card:
+        raise UnsupportedOperationError("This agent has no extended card.")
+    if not context.user.is_authenticated:
+        raise UnsupportedOperationError("The extended card is for authenticated callers only.")
+    if extended is None and modifier is None:
+        raise ExtendedAgentCardNotConfiguredError
+    card = AgentCard()
+    card.CopyFrom(extended or public)
+    return card if modifier is None else await modifier(card, context)
