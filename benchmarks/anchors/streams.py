@@ -79,9 +79,15 @@ async def latencies(
 
 async def _read(client: Client, workflow_id: str, *, events: int) -> list[float]:
     found: list[float] = []
+    read = 0
+    began = time.time()
     stream = WorkflowStreamClient.create(client, workflow_id)
     async for item in stream.subscribe([_TOPIC], result_type=str):
-        found.append((time.time() - float(item.data)) * 1e3)
-        if len(found) == events:
+        published = float(item.data)
+        # What was published before the subscription was not under way for so long.
+        if published > began:
+            found.append((time.time() - published) * 1e3)
+        read += 1
+        if read == events:
             break
     return found
