@@ -9,7 +9,7 @@ import contextlib
 import logging
 import uuid
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, NoReturn
 
@@ -74,11 +74,15 @@ class AgentActivities:
         info = activity.info()
         turn = Turn(turn_input.task_id, turn_input.context_id, turn_input.turn, info.attempt)
         task: Task | None = None
-        if turn.turn > 1 or turn.attempt > 1:
+        reset = turn_input.run_id not in ("", _run_id(info))
+        if turn.turn > 1 or turn.attempt > 1 or reset:
             log = await read_log(activity.client(), turn.task_id, run_id=_run_id(info))
             if log.turn >= turn.turn and log.turn_over:
                 return self._options.continue_as_new_after
             task = log.task if log.turn else None
+            if reset and log.turn == turn.turn:
+                # Temporal counts anew, but the attempts of the earlier run are in the log.
+                turn = replace(turn, attempt=log.attempt + turn.attempt)
         attempt = _Attempt(self._executor, self._options, turn, _context(turn_input, task))
         await attempt.run()
         return self._options.continue_as_new_after

@@ -160,4 +160,5 @@ class AgentTurns:
             tenant=start.tenant,
             attempt=self._log.state.attempt,
             sequence=sequence,
+            run_id=workflow.info().run_id,
         )

@@ -13,7 +13,8 @@ class TurnInput:
     """The argument of the agent activities, as plain JSON in the workflow's history.
 
     ``attempt`` and ``sequence`` say where the turn's events end so far; only the cancel hook of a
-    parked task, which speaks after an attempt that is over, goes on from there.
+    parked task, which speaks after an attempt that is over, goes on from there. ``run_id`` is the
+    run that began the turn; another one runs it after a reset.
     """
 
     task_id: str
@@ -24,6 +25,7 @@ class TurnInput:
     tenant: str = ""
     attempt: int = 0
     sequence: int = 0
+    run_id: str = ""
 
 
 @dataclass(frozen=True)

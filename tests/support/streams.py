@@ -1,0 +1,84 @@
+"""Streams of a request handler, read in the background or one event at a time."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+
+from a2a.server.events import Event
+from a2a.types.a2a_pb2 import Task, TaskArtifactUpdateEvent, TaskState, TaskStatusUpdateEvent
+
+from tests.support.waiting import eventually, within
+
+
+class Watched:
+    """What a stream has brought so far."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.ended = False
+        self.failure: BaseException | None = None
+
+    async def read(self, stream: AsyncIterator[Event]) -> None:
+        """Read a stream to its end."""
+        try:
+            async for event in stream:
+                self.events.append(event)
+        except Exception as error:
+            self.failure = error
+        else:
+            self.ended = True
+
+    async def until(self, number: int, *, within: float = 20) -> None:
+        """Wait for so many events."""
+        await eventually(
+            lambda: len(self.events) >= number and not self.failure,
+            within=within,
+            what=f"event {number} of a stream that has brought {len(self.events)}",
+        )
+
+    async def end(self, *, within: float = 30) -> None:
+        """Wait for the end of the stream."""
+        await eventually(lambda: self.ended, within=within, what=f"the end of {self}")
+
+    @property
+    def last_state(self) -> str:
+        """The state that the stream has told last."""
+        states = [
+            event.status.state
+            for event in self.events
+            if isinstance(event, (Task, TaskStatusUpdateEvent))
+        ]
+        return TaskState.Name(states[-1]) if states else ""
+
+    @property
+    def chunks(self) -> list[str]:
+        """The texts of the artifact chunks that a client of this stream holds at its end."""
+        texts: list[str] = []
+        for event in self.events:
+            if isinstance(event, Task):
+                texts = [part.text for each in event.artifacts for part in each.parts]
+            elif isinstance(event, TaskArtifactUpdateEvent):
+                texts += [part.text for part in event.artifact.parts]
+        return texts
+
+    def __repr__(self) -> str:
+        kinds = [type(event).__name__ for event in self.events]
+        return f"Watched({kinds}, ended={self.ended}, failure={self.failure!r})"
+
+
+@asynccontextmanager
+async def watching(stream: AsyncGenerator[Event]) -> AsyncGenerator[Watched]:
+    """Read a stream in the background for as long as the block lasts."""
+    watched = Watched()
+    async with aclosing(stream):
+        reading = asyncio.create_task(watched.read(stream))
+        try:
+            yield watched
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+
+async def next_of(stream: AsyncIterator[Event], *, seconds: float = 20) -> Event:
+    """Read one event."""
+    return await within(seconds, anext(stream), what="the next event of a stream")
