@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import json
 import logging
+import os
 import sys
 import tempfile
 import time
@@ -126,6 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         measurements = chosen(options.only)
     except ValueError as error:
         parser.error(str(error))
+    load = os.getloadavg()[0]
     rows, server = asyncio.run(run(measurements, QUICK if options.quick else FULL))
     if options.json:
         for row in rows:
@@ -133,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         print(report.terminal(rows))
     if options.write:
-        report.write(rows, server=server)
+        report.write(rows, server=server, load=load)
     return 0 if all(row.ok for row in rows) else 1
 
 

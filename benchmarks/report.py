@@ -52,17 +52,17 @@ def terminal(rows: Sequence[Row]) -> str:
     return "\n".join([*table, *notes])
 
 
-def write(rows: Sequence[Row], *, server: str) -> None:
+def write(rows: Sequence[Row], *, server: str, load: float) -> None:
     """Write RESULTS.md."""
-    RESULTS.write_text(_markdown(rows, server=server))
+    RESULTS.write_text(_markdown(rows, server=server, load=load))
 
 
-def _markdown(rows: Sequence[Row], *, server: str) -> str:
+def _markdown(rows: Sequence[Row], *, server: str, load: float) -> str:
     today = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
     setup = (
         f"{today} · Python {platform.python_version()} · temporalio {version('temporalio')} · "
-        f"a2a-sdk {version('a2a-sdk')} · Temporal server {server} · {os.cpu_count()} cores · "
-        f"{platform.system()} {platform.machine()}"
+        f"a2a-sdk {version('a2a-sdk')} · Temporal server {server} · {os.cpu_count()} cores, "
+        f"load {load:.1f} before the run · {platform.system()} {platform.machine()}"
     )
     table = [
         "| what | figure | against | anchor | ratio | bar | ok |",
