@@ -32,6 +32,8 @@ from a2a_temporal import (
 )
 from tests.bench_agent.agent import BenchAgent
 from tests.bench_agent.card import MEDIA_TYPES, bench_card
+from tests.bench_agent.effects import Effects
+from tests.bench_agent.flow import WORKFLOWS, BenchTask
 from tests.bench_agent.ledger import Ledger, OutOfBand
 from tests.bench_agent.users import GrpcBearerNames, bearer_names
 
@@ -79,6 +81,7 @@ async def run_api(options: argparse.Namespace) -> None:
         await connect(),
         agent_card=card,
         task_queue=_task_queue(),
+        workflow=BenchTask,
         options=HandlerOptions(
             push=push_options(options),
             client_task_ids=options.client_task_ids,
@@ -117,12 +120,15 @@ async def run_worker(options: argparse.Namespace) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    agent = _agent()
     worker = Worker(
         await connect(),
         task_queue=_task_queue(),
+        workflows=WORKFLOWS,
+        activities=[Effects(ledger=agent.ledger).take],
         plugins=[
             A2APlugin(
-                agent_executor=_agent(),
+                agent_executor=agent,
                 options=agent_options(options),
                 push=push_options(options),
             )

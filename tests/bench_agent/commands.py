@@ -262,8 +262,8 @@ async def silent(work: Work, _: str) -> None:
 
 
 async def not_offered(work: Work, _: str) -> None:
-    """Answer for commands that need orchestrating code, which an AgentExecutor has none of."""
-    await work.reject(f"{work.command!r} needs a workflow; this agent is an AgentExecutor.")
+    """Refuse a command of `flow.py` that is not the only one of the message that begins a task."""
+    await work.reject(f"{work.command!r} must be the only command of a task's first message.")
 
 
 class OddTimeoutError(asyncio.TimeoutError):
@@ -316,6 +316,7 @@ COMMANDS: dict[str, Command] = {
     "auth-message": auth_by_message,
     "approve": not_offered,
     "approve2": not_offered,
+    "approve-within": not_offered,
     # effects and faults
     "effect": effect,
     "crash": crash,

@@ -38,7 +38,7 @@ async def test_what_the_agent_does_not_offer_is_rejected_with_a_reason(
 ) -> None:
     async def scenario(caller: Caller) -> None:
         for command in ("boom-wf", "child", "approve wire-100", "approve2 a b"):
-            task = await caller.send_task(command)
+            task = await caller.send_task(f"echo first; {command}")
             assert state(task) == "REJECTED"
             assert command.split()[0] in status_text(task)
 

@@ -20,6 +20,7 @@ from a2a_temporal import A2APlugin
 from a2a_temporal._log.wire import CONTEXT_ATTRIBUTE, EVENTS_SIGNAL
 from tests.bench_agent.__main__ import agent_options, parse
 from tests.bench_agent.agent import BenchAgent
+from tests.bench_agent.flow import WORKFLOWS
 from tests.bench_agent.ledger import Ledger, OutOfBand
 from tests.support.calls import JSONRPC, Caller, http_client
 from tests.support.ledger import LedgerReader
@@ -93,7 +94,7 @@ class Cluster:
         agent = BenchAgent(ledger=Ledger(path=None), out_of_band=OutOfBand(folder=None))
         plugin = A2APlugin(agent_executor=agent, options=agent_options(parse(["worker", *options])))
         replayer = Replayer(
-            workflows=[], plugins=[plugin], data_converter=self.client.data_converter
+            workflows=WORKFLOWS, plugins=[plugin], data_converter=self.client.data_converter
         )
         tasks = self.client.list_workflows(f"TaskQueue = '{self.task_queue}'")
         results = await replayer.replay_workflows(
