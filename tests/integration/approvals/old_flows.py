@@ -1,0 +1,45 @@
+"""Workflows from before anybody thought of A2A: nothing in here knows of this library."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from temporalio import workflow
+
+
+@dataclass
+class Order:
+    """What is ordered."""
+
+    item: str
+    count: int = 1
+
+
+@workflow.defn(name="order-v1")
+class OldOrder:
+    """Ships an order once it was confirmed."""
+
+    def __init__(self) -> None:
+        self.confirmed: bool | None = None
+
+    @workflow.run
+    async def run(self, order: Order, priority: int) -> dict[str, object]:
+        """Wait for the confirmation, ship."""
+        if order.item == "nothing":
+            raise ValueError("hunter2-SECRET")  # retried for ever, as Temporal does
+        await workflow.wait_condition(lambda: self.confirmed is not None, timeout=timedelta(days=3))
+        return {"shipped": order.item, "count": order.count, "confirmed": self.confirmed}
+
+    @workflow.signal
+    def confirm(self, yes: bool) -> None:
+        """Confirm or refuse."""
+        self.confirmed = yes
+
+
+@workflow.defn(name="hello-v1")
+class OldHello:
+    """Greets."""
+
+    @workflow.run
+    async def run(self, name: str) -> str:
+        """Greet."""
+        return f"Hello {name}"
