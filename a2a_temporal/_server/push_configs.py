@@ -78,6 +78,8 @@ class PushConfigs:
                 (each for each, push in known.items() if _same(push.config, config)),
                 str(uuid.uuid4()),
             )
+        if config.id in known and known[config.id].config == config:
+            return config
         if config.id not in known and len(known) >= self._options.maximum_configs:
             raise InvalidParamsError(
                 f"The task has {len(known)} push notification configs, which is the most it may "

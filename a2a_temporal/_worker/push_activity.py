@@ -38,7 +38,7 @@ from a2a_temporal._worker.push_request import NotDeliveredError, Receiver, new_c
 
 logger = logging.getLogger("a2a_temporal.push")
 
-_BEAT_SECONDS = 5.0
+_BEAT_SECONDS = 3.0
 _SHORT_RPC = timedelta(seconds=10)
 _BUSY_PAUSE = timedelta(seconds=2)
 _SOON = timedelta(milliseconds=1)

@@ -5,6 +5,7 @@ it starts a child once a run and tells it, at most a few times a second, that th
 """
 
 import asyncio
+import contextlib
 import weakref
 from datetime import timedelta
 from typing import Any
@@ -41,6 +42,8 @@ class PushChild:
         self._noticed = 0
         self._told = 0
         self._started = False
+        self._adopted = False
+        self._looked = 0
         self._running: asyncio.Task[None] | None = None
         _children[workflow.info().run_id] = self
         self.notice()
@@ -59,8 +62,12 @@ class PushChild:
 
     async def settle(self) -> None:
         """Wait until the child exists: only then does the close of the task reach it."""
-        if self._running is not None and not self._started:
+        if self._running is None:
+            return
+        if not self._started:
             await workflow.wait_condition(lambda: self._started)
+        if self._is_orphaned():
+            await self._replace()
 
     async def _run(self) -> None:
         await self._start()
@@ -72,6 +79,9 @@ class PushChild:
                 await asyncio.sleep(rest.total_seconds())
             poked = workflow.now()
             self._told = self._noticed
+            if self._is_orphaned():
+                await self._replace()
+                continue
             child = workflow.get_external_workflow_handle(self._id)
             try:
                 await child.signal(wire.PUSH_POKE_SIGNAL, configs_of(self._state))
@@ -79,6 +89,29 @@ class PushChild:
                 workflow.logger.warning("The delivery workflow %s is gone", self._id)
                 self._take_number()
                 await self._start()
+
+    def _is_orphaned(self) -> bool:
+        """Say whether the child belongs to a run that was reset: it hears nothing of this one's end.
+
+        The reset run's history is replayed first, as it was. Where it goes on from there a patch
+        marks; a replay finds the mark, and without a reset there is none to find.
+        """
+        if self._adopted:
+            return False
+        self._looked += 1
+        info = workflow.info()
+        was_reset = info.run_id != info.original_execution_run_id
+        if was_reset or workflow.unsafe.is_replaying():
+            self._adopted = workflow.patched(f"a2a-push-adopted-{self._looked}")
+        return self._adopted
+
+    async def _replace(self) -> None:
+        """Have the orphaned child hand over to a new one."""
+        orphan = workflow.get_external_workflow_handle(self._id)
+        with contextlib.suppress(FailureError):
+            await orphan.cancel()
+        self._take_number()
+        await self._start()
 
     @property
     def _id(self) -> str:

@@ -69,7 +69,8 @@ class PushLog:
         state: What the log says so far.
         next: The position after all that has been read.
         closed: The task's last run has closed.
-        continued: The first run was continued as new.
+        continued: The log goes on in a run with a delivery workflow of its own: the first run was
+            continued as new, or it was reset.
         broken: Reading was interrupted half way; the log must be read anew.
     """
 
@@ -187,7 +188,7 @@ class PushLog:
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
             newer = await self._newer_run()
             if newer:
-                self._reset = True
+                self._reset = self.continued = True
                 return Successor(newer)
         if self._reset and _is_reset_point(event):
             self._reset = False

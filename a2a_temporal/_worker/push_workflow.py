@@ -38,7 +38,7 @@ with workflow.unsafe.imports_passed_through():
 PUSH_OPTIONS_FUNCTION = "a2a_push_options"
 """Extern function through which the plugin hands its ``PushOptions`` to the workflow."""
 
-_HEARTBEAT_TIMEOUT = timedelta(seconds=30)
+_HEARTBEAT_TIMEOUT = timedelta(seconds=15)
 _SHORT_ACTIVITY = timedelta(seconds=30)
 _LONGEST_HANDOVER = timedelta(minutes=10)
 _SHORTEST_AGE = timedelta(seconds=1)

@@ -1,0 +1,100 @@
+"""Deliveries go on over every seam: new runs of the task, of its delivery workflow, and resets."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest_asyncio
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
+from temporalio.client import WorkflowExecutionStatus
+
+from a2a_temporal._log import wire
+from tests.conftest import NewCluster
+from tests.support.cluster import Cluster, running_cluster
+from tests.support.hook import hook
+from tests.support.push import inline, pushing
+from tests.support.temporal_server import NAMESPACE, running_server
+from tests.support.waiting import eventually
+
+
+@pytest_asyncio.fixture
+async def restless(tmp_path: Path) -> AsyncIterator[Cluster]:
+    """A cluster on a server that advises every workflow to continue as new very soon."""
+    advice = "--dynamic-config-value=limit.historyCount.suggestContinueAsNew=25"
+    async with (
+        running_server(tmp_path, arguments=[advice]) as server,
+        running_cluster(server, tmp_path, apis=1, workers=1, options=pushing()) as cluster,
+    ):
+        yield cluster
+
+
+async def test_the_delivery_workflow_goes_on_in_new_runs(restless: Cluster) -> None:
+    async with hook() as receiver:
+        task = await restless.caller.start(
+            "; ".join(["pause 0.5; status 1"] * 12), configuration=inline(receiver.config())
+        )
+        child = wire.push_workflow_id(task["id"], 1)
+        await eventually(lambda: has_runs(restless, child, 2), within=20, what="a second run")
+        await receiver.told("COMPLETED", within=30)
+        assert receiver.states() == ["SUBMITTED", *["WORKING"] * 13, "COMPLETED"]
+
+
+async def test_turns_in_different_runs_of_the_task_are_told_in_order(restless: Cluster) -> None:
+    async with hook() as receiver:
+        task = await restless.caller.send_task(
+            "ask one; ask two; ask three; ask four", configuration=inline(receiver.config())
+        )
+        for answer in ("1", "2", "3", "4"):
+            task = await restless.caller.send_task(answer, task_id=task["id"])
+        await receiver.told("COMPLETED")
+        turns = ["WORKING", "INPUT_REQUIRED"] * 4
+        assert receiver.states() == ["SUBMITTED", *turns, "WORKING", "COMPLETED"]
+        assert await restless.known_to_temporal(wire.push_workflow_id(task["id"], 2))
+
+
+async def test_a_reset_task_is_told_from_where_it_goes_on(new_cluster: NewCluster) -> None:
+    async with new_cluster(options=pushing()) as cluster, hook() as receiver:
+        task = await cluster.caller.send_task("ask it", configuration=inline(receiver.config()))
+        await receiver.told("INPUT_REQUIRED")
+        await cluster.workflow(task["id"]).signal(wire.MESSAGE_SIGNAL, {"malformed": True})
+        await reset_to_last_task(cluster, task["id"])
+        await receiver.told("INPUT_REQUIRED")
+        await cluster.caller.send_task("answer", task_id=task["id"])
+        await receiver.told("COMPLETED")
+        states = ["SUBMITTED", "WORKING", "INPUT_REQUIRED"]
+        assert receiver.states() == [*states, "INPUT_REQUIRED", "WORKING", "COMPLETED"]
+        for number in (1, 2):
+            child = wire.push_workflow_id(task["id"], number)
+            await eventually(lambda child=child: is_completed(cluster, child), within=10)
+
+
+async def is_completed(cluster: Cluster, workflow_id: str) -> bool:
+    return await cluster.workflow_status(workflow_id) == WorkflowExecutionStatus.COMPLETED
+
+
+async def has_runs(cluster: Cluster, workflow_id: str, number: int) -> bool:
+    return await cluster.runs(workflow_id) >= number
+
+
+async def reset_to_last_task(cluster: Cluster, task_id: str) -> None:
+    """Reset a task's workflow as an operator does who wants its last steps anew."""
+
+    async def last_completed_task() -> int | None:
+        found = [
+            event.event_id
+            async for event in cluster.workflow(task_id).fetch_history_events()
+            if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+        ]
+        return found[-1] if found else None
+
+    event_id = await eventually(last_completed_task, within=10)
+    await cluster.client.workflow_service.reset_workflow_execution(
+        ResetWorkflowExecutionRequest(
+            namespace=NAMESPACE,
+            workflow_execution=WorkflowExecution(workflow_id=task_id),
+            reason="test",
+            workflow_task_finish_event_id=event_id,
+            request_id=task_id,
+        )
+    )
