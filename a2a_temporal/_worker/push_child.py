@@ -91,7 +91,7 @@ class PushChild:
                 await self._start()
 
     def _is_orphaned(self) -> bool:
-        """Say whether the child belongs to a run that was reset: it hears nothing of this one's end.
+        """Say whether the child belongs to a run that was reset; it hears nothing of this one.
 
         The reset run's history is replayed first, as it was. Where it goes on from there a patch
         marks; a replay finds the mark, and without a reset there is none to find.

@@ -1,9 +1,20 @@
 """The operations on push notification configs: sections 3.1.7 to 3.1.10, and the inline config."""
 
+import uuid
 from collections.abc import AsyncIterator
 from typing import Final
 
+import httpx
 import pytest_asyncio
+from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+from a2a.types import (
+    ListTaskPushNotificationConfigsRequest,
+    Message,
+    Part,
+    Role,
+    SendMessageRequest,
+    TaskPushNotificationConfig,
+)
 
 from tests.conftest import NewCluster
 from tests.support.calls import Caller, over_every_binding, refused
@@ -18,6 +29,7 @@ from tests.support.push import (
     set_config,
 )
 from tests.support.results import CallError
+from tests.support.sdk import collected
 from tests.support.waiting import eventually
 
 NOT_FOUND: Final = -32001
@@ -195,3 +207,44 @@ async def test_malformed_configs_are_refused(cluster: Cluster) -> None:
             set_config(cluster.caller, task_id, receiver.config(id="c10")), code=INVALID_PARAMS
         )
         assert "Delete one" in refusal.message
+
+
+async def test_the_official_client_attaches_its_config_to_every_message(cluster: Cluster) -> None:
+    async with (
+        hook() as receiver,
+        httpx.AsyncClient(timeout=30, trust_env=False) as http,
+    ):
+        card = await A2ACardResolver(http, cluster.apis[0].url).get_agent_card()
+        config = ClientConfig(
+            httpx_client=http,
+            streaming=False,
+            push_notification_config=TaskPushNotificationConfig(url=receiver.url),
+        )
+        client = ClientFactory(config).create(card)
+        (first,) = await collected(client.send_message(user_says("ask it")))
+        answer = user_says("answer", first.task.id)
+        await collected(client.send_message(answer))
+        request = ListTaskPushNotificationConfigsRequest(task_id=first.task.id)
+        listed = await client.list_task_push_notification_configs(request)
+        assert [each.url for each in listed.configs] == [receiver.url]
+        await receiver.told("COMPLETED")
+        assert receiver.states().count("COMPLETED") == 1
+
+
+async def test_a_notification_belongs_to_the_trace_of_the_message(cluster: Cluster) -> None:
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    caller = cluster.caller.with_headers(traceparent=f"00-{trace}-b7ad6b7169203331-01")
+    async with hook() as receiver:
+        await caller.send("echo x", configuration=inline(receiver.config()))
+        await receiver.told("COMPLETED")
+        assert {each.headers["traceparent"].split("-")[1] for each in receiver.taken} == {trace}
+
+
+def user_says(text: str, task_id: str = "") -> SendMessageRequest:
+    message = Message(
+        message_id=str(uuid.uuid4()),
+        role=Role.ROLE_USER,
+        parts=[Part(text=text)],
+        task_id=task_id,
+    )
+    return SendMessageRequest(message=message)

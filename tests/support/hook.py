@@ -71,6 +71,8 @@ class Hook:
         self.script: Script = lambda _: TAKEN
         self.seen: list[Received] = []
         self.taken: list[Received] = []
+        self.most_at_once = 0
+        self._at_once = 0
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
 
@@ -141,10 +143,15 @@ class Hook:
         )
         self.seen.append(received)
         answer = self.script(received)
-        if answer.status is None:
-            await reader.read()  # until the other side gives up
-            return False
-        await asyncio.sleep(answer.delay)
+        self._at_once += 1
+        self.most_at_once = max(self.most_at_once, self._at_once)
+        try:
+            if answer.status is None:
+                await reader.read()  # until the other side gives up
+                return False
+            await asyncio.sleep(answer.delay)
+        finally:
+            self._at_once -= 1
         if 200 <= answer.status < 300:
             self.taken.append(received)
         written = {"content-length": "0", **answer.headers}

@@ -1,0 +1,157 @@
+"""Tasks of workflow authors push too, whatever their workflow emits or however it fails."""
+
+import uuid
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import pytest
+from a2a.server.context import ServerCallContext
+from a2a.types import (
+    AgentCapabilities,
+    AgentCard,
+    Message,
+    Part,
+    Role,
+    SendMessageConfiguration,
+    SendMessageRequest,
+    Task,
+    TaskPushNotificationConfig,
+)
+from temporalio import workflow
+from temporalio.worker import Replayer, Worker
+
+from a2a_temporal import A2APlugin, HandlerOptions, PushOptions, TemporalRequestHandler
+from a2a_temporal._log import wire
+from a2a_temporal._server.plain import PlainWorkflow
+from a2a_temporal.workflow import TaskRun, TaskStart
+from tests.support.hook import NEVER, Hook, hook
+from tests.support.temporal_server import TemporalServer
+from tests.support.waiting import eventually
+
+PUSH = PushOptions(
+    allowed_hosts=["127.0.0.1"],
+    concurrency=2,
+    timeout=timedelta(seconds=2),
+    initial_interval=timedelta(milliseconds=200),
+)
+CARD = AgentCard(
+    name="flows",
+    version="1",
+    capabilities=AgentCapabilities(push_notifications=True),
+    default_input_modes=["text/plain"],
+    default_output_modes=["text/plain"],
+)
+
+
+@workflow.defn
+class Flow:
+    """Does what the text of the message says."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> str:
+        """Work a little, then end somehow."""
+        match self.task.text:
+            case "raise":
+                raise ValueError("on purpose")
+            case "ask":
+                decision = await self.task.require_approval("Go on?")
+                return f"went on: {bool(decision)}"
+            case _:
+                return "at once"
+
+
+@asynccontextmanager
+async def flows(temporal: TemporalServer) -> AsyncGenerator[TemporalRequestHandler]:
+    """A handler and a worker for Flow; afterwards all that ran is replayed."""
+    client = await temporal.client()
+    queue = f"flows-{uuid.uuid4().hex[:8]}"
+    plugin = A2APlugin(push=PUSH)
+    handler = TemporalRequestHandler(
+        client,
+        agent_card=CARD,
+        task_queue=queue,
+        workflow=Flow,
+        options=HandlerOptions(agent=queue, push=PUSH),
+    )
+    async with Worker(client, task_queue=queue, workflows=[Flow], plugins=[plugin]):
+        try:
+            yield handler
+        finally:
+            await handler.aclose()
+    replayer = Replayer(workflows=[Flow], plugins=[plugin])
+    listed = client.list_workflows(f"TaskQueue = '{queue}'")
+    results = await replayer.replay_workflows(listed.map_histories(), raise_on_replay_failure=False)
+    assert not results.replay_failures
+
+
+async def send(handler: TemporalRequestHandler, text: str, receiver: Hook) -> Task:
+    """Send a message with a config, blocking."""
+    request = SendMessageRequest(
+        message=Message(message_id=str(uuid.uuid4()), role=Role.ROLE_USER, parts=[Part(text=text)]),
+        configuration=SendMessageConfiguration(
+            task_push_notification_config=TaskPushNotificationConfig(url=receiver.url)
+        ),
+    )
+    answer: Task | Message = await handler.on_message_send(request, ServerCallContext())
+    assert isinstance(answer, Task)
+    return answer
+
+
+async def test_a_workflow_that_ends_in_its_first_step_is_told(temporal: TemporalServer) -> None:
+    async with flows(temporal) as handler, hook() as receiver:
+        await send(handler, "hello", receiver)
+        await receiver.told("COMPLETED")
+        assert receiver.states()[0] == "SUBMITTED"
+
+
+async def test_a_workflow_that_raises_is_told_as_failed(temporal: TemporalServer) -> None:
+    async with flows(temporal) as handler, hook() as receiver:
+        await send(handler, "raise", receiver)
+        received = await receiver.told("FAILED")
+        assert b"on purpose" not in received.body
+
+
+async def test_an_approval_by_signal_is_told(temporal: TemporalServer) -> None:
+    async with flows(temporal) as handler, hook() as receiver:
+        task = await send(handler, "ask", receiver)
+        await receiver.told("INPUT_REQUIRED")
+        await handler.client.get_workflow_handle(task.id).signal("approve", {})
+        await receiver.told("COMPLETED")
+
+
+async def test_hanging_receivers_take_no_more_slots_than_allowed(
+    temporal: TemporalServer,
+) -> None:
+    async with flows(temporal) as handler, hook() as hanging, hook() as well:
+        hanging.script = lambda _: NEVER
+        for _ in range(5):
+            await send(handler, "ask", hanging)
+        task = await send(handler, "ask", well)
+        await well.told("INPUT_REQUIRED")
+        await handler.client.get_workflow_handle(task.id).signal("approve", {})
+        await well.told("COMPLETED")
+        assert hanging.most_at_once <= PUSH.concurrency
+        await eventually(lambda: len(hanging.seen) >= 5, within=30, what="a turn for each")
+        for_cleanup = handler.client.list_workflows(
+            f"WorkflowType = '{wire.PUSH_WORKFLOW}' AND ExecutionStatus = 'Running'"
+        )
+        async for running in for_cleanup:
+            await handler.client.get_workflow_handle(running.id).terminate()
+
+
+async def test_a_workflow_that_knows_nothing_of_a2a_cannot_push(
+    temporal: TemporalServer,
+) -> None:
+    client = await temporal.client()
+    with pytest.raises(ValueError, match="push_notifications"):
+        TemporalRequestHandler(
+            client,
+            agent_card=CARD,
+            task_queue="q",
+            workflow=PlainWorkflow("Anything", input=lambda message: [message.message_id]),
+        )
