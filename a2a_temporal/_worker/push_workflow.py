@@ -113,10 +113,12 @@ class PushWorkflow:
             self._publish()
         await self._keep_lanes(lambda: self._cancel_requested)
         survey = await self._survey()
+        self._configs = survey.configs
         if survey.end == "continued":
             await self._stop_lanes()
+            # Also those of the run's last moments, of which no poke told.
+            self._match_lanes()
             return PushEnd(list(self._lanes.values()))
-        self._configs = survey.configs
         self._closing = True
         self._pokes += 1
         await self._keep_lanes(self._all_at_rest)
