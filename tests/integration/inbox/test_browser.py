@@ -11,7 +11,8 @@ from playwright.async_api import Browser, Page, expect
 
 from a2a_temporal.testing import state_of
 from tests.integration.inbox.conftest import Office
-from tests.support.browser import chromium, running_browser, served
+from tests.support.browser import chromium, running_browser
+from tests.support.serving import served
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no chromium: apt-get install chromium")
 

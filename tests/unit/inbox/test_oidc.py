@@ -1,0 +1,149 @@
+"""Signing in through OpenID Connect, against a small provider on a real socket."""
+
+import secrets
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import httpx
+import pytest_asyncio
+from joserfc import jwt
+from joserfc.jwk import RSAKey
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+from temporalio.client import Client
+
+from a2a_temporal.inbox import create_inbox
+from a2a_temporal.inbox.oidc import OpenIdConnect
+from tests.support.inbox import ORIGIN, Page, Visitor
+from tests.support.serving import served
+
+
+class Provider:
+    """Signs everybody in as ``claims`` say, without a password."""
+
+    def __init__(self) -> None:
+        self.key: Any = RSAKey.generate_key(2048)
+        self.url = ""
+        self.claims: dict[str, Any] = {"email": "ann@example.com", "groups": ["finance", "board"]}
+        self.audience = "the-inbox"
+        self.signing_key = self.key
+        self._asked: dict[str, dict[str, str]] = {}
+
+    def app(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route("/.well-known/openid-configuration", self._metadata),
+                Route("/authorize", self._authorize),
+                Route("/token", self._token, methods=["POST"]),
+                Route("/jwks", self._jwks),
+            ]
+        )
+
+    async def _metadata(self, _: Request) -> Response:
+        return JSONResponse(
+            {
+                "issuer": self.url,
+                "authorization_endpoint": f"{self.url}/authorize",
+                "token_endpoint": f"{self.url}/token",
+                "jwks_uri": f"{self.url}/jwks",
+                "id_token_signing_alg_values_supported": ["RS256"],
+            }
+        )
+
+    async def _authorize(self, request: Request) -> Response:
+        asked = dict(request.query_params)
+        assert asked["code_challenge_method"] == "S256"
+        code = secrets.token_urlsafe()
+        self._asked[code] = asked
+        query = urlencode({"code": code, "state": asked["state"]})
+        return RedirectResponse(f"{asked['redirect_uri']}?{query}")
+
+    async def _token(self, request: Request) -> Response:
+        fields = parse_qs((await request.body()).decode())
+        asked = self._asked.pop(fields["code"][0])
+        assert fields["code_verifier"]
+        now = int(time.time())
+        claims = {"iss": self.url, "sub": "1", "aud": self.audience, "iat": now, "exp": now + 60}
+        token = jwt.encode(
+            {"alg": "RS256", "kid": self.key.thumbprint()},
+            claims | {"nonce": asked["nonce"]} | self.claims,
+            self.signing_key,
+        )
+        return JSONResponse({"access_token": "a", "token_type": "Bearer", "id_token": token})
+
+    async def _jwks(self, _: Request) -> Response:
+        key: dict[str, Any] = {**self.key.as_dict(private=False), "kid": self.key.thumbprint()}
+        return JSONResponse({"keys": [key]})
+
+
+@pytest_asyncio.fixture
+async def provider() -> AsyncIterator[Provider]:
+    provider = Provider()
+    async with served(provider.app()) as url:
+        provider.url = url
+        yield provider
+
+
+async def signed_in(provider: Provider, visitor: Visitor) -> Page:
+    """Go the way of a browser: to the provider, and back."""
+    begun = await visitor.http.get("/sign-in/begin?next=/tasks/x", follow_redirects=False)
+    assert begun.status_code == 302
+    async with httpx.AsyncClient() as outside:
+        back = (await outside.get(begun.headers["location"])).headers["location"]
+    assert back.startswith(f"{ORIGIN}/sign-in/callback?")
+    parts = urlsplit(back)
+    return await visitor.get(f"{parts.path}?{parts.query}")
+
+
+async def inbox_of(provider: Provider, **options: Any) -> Starlette:
+    client = await Client.connect("127.0.0.1:1", lazy=True)
+    options = {"issuer": provider.url, "client_id": "the-inbox"} | options
+    return create_inbox(client, authenticator=OpenIdConnect(**options))
+
+
+async def test_people_come_back_signed_in_to_where_they_were(provider: Provider) -> None:
+    async with Visitor(await inbox_of(provider, client_secret="s3cret")) as visitor:
+        page = await visitor.get("/tasks/x")
+        assert any(link.startswith("/sign-in/begin") for link in page.links)
+        page = await signed_in(provider, visitor)
+        assert page.path == "/tasks/x"
+        assert page.status == 503  # Temporal is away, but the person is known
+        assert "ann@example.com" in page.text
+        assert "Sign in" in (await visitor.send(page.forms[0])).text
+
+
+async def test_a_token_for_somebody_else_or_with_another_signature_is_refused(
+    provider: Provider,
+) -> None:
+    wrong: list[tuple[str, Any]] = [
+        ("audience", "another-app"),
+        ("signing_key", RSAKey.generate_key(2048)),
+        ("claims", {"email": ""}),
+        ("claims", {"email": "ann@example.com", "email_verified": False}),
+        ("claims", {"email": "ann@example.com", "nonce": "of another sign-in"}),
+    ]
+    for attribute, value in wrong:
+        good = getattr(provider, attribute)
+        setattr(provider, attribute, value)
+        async with Visitor(await inbox_of(provider)) as visitor:
+            page = await signed_in(provider, visitor)
+            assert page.status == 401, (attribute, value)
+            assert "Sign in" in (await visitor.get("/")).text
+        setattr(provider, attribute, good)
+
+
+async def test_a_callback_that_nobody_began_is_refused(provider: Provider) -> None:
+    async with Visitor(await inbox_of(provider)) as visitor:
+        page = await visitor.get("/sign-in/callback?code=stolen&state=made-up")
+        assert page.status == 401
+
+
+async def test_a_provider_that_is_away_is_said_to_be(provider: Provider) -> None:
+    async with Visitor(await inbox_of(provider, issuer="http://127.0.0.1:1")) as visitor:
+        page = await visitor.get("/sign-in/begin")
+        assert page.status == 503
+        assert "does not answer" in page.text
