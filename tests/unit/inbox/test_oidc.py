@@ -30,7 +30,7 @@ class Provider:
         self.url = ""
         self.claims: dict[str, Any] = {"email": "ann@example.com", "groups": ["finance", "board"]}
         self.audience = "the-inbox"
-        self.signing_key = self.key
+        self.signing_key: Any = self.key
         self._asked: dict[str, dict[str, str]] = {}
 
     def app(self) -> Starlette:
