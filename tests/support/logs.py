@@ -49,6 +49,14 @@ async def prefixes(client: Client, task_id: str) -> list[dict[str, Any]]:
     return seen
 
 
+async def successor_of(client: Client, task_id: str, run_id: str) -> str:
+    """The id of the run that continued one as new; empty when none did."""
+    found = ""
+    async for event in history_events(client, task_id, run_id):
+        found = await _successor(event, client)
+    return found
+
+
 async def _successor(event: HistoryEvent, client: Client) -> str:
     if not event.HasField("workflow_execution_continued_as_new_event_attributes"):
         return ""

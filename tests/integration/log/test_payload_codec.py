@@ -1,0 +1,91 @@
+"""With a payload codec, history is unreadable to others and readers see everything."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from a2a.types.a2a_pb2 import TaskState
+from a2a.utils.errors import InternalError
+from temporalio.api.common.v1 import Payload
+from temporalio.client import Client
+from temporalio.converter import DataConverter, PayloadCodec
+
+from a2a_temporal import AgentOptions
+from tests.support.in_process import Scripted, Served, agent_worker, new_task_queue, served
+from tests.support.streams import watching
+from tests.support.temporal_server import TemporalServer
+from tests.support.waiting import eventually
+
+SECRET = "a-word-nobody-else-may-read"
+
+
+class Masking(PayloadCodec):
+    """Masks every byte; can be made to fail, as a codec does whose keys are out of reach."""
+
+    def __init__(self) -> None:
+        self.fails = False
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        return [
+            Payload(metadata={"encoding": b"test/masked"}, data=_mask(each.SerializeToString()))
+            for each in payloads
+        ]
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        if self.fails:
+            raise ConnectionError("the key server does not answer")
+        return [Payload.FromString(_mask(each.data)) for each in payloads]
+
+
+def _mask(data: bytes) -> bytes:
+    return bytes(byte ^ 0x5A for byte in data)
+
+
+async def _client(server: TemporalServer, codec: PayloadCodec) -> Client:
+    plain = await server.client()
+    converter = replace(DataConverter.default, payload_codec=codec)
+    return Client(plain.service_client, namespace=plain.namespace, data_converter=converter)
+
+
+async def test_a_task_lives_behind_a_codec(temporal: TemporalServer) -> None:
+    client = await _client(temporal, Masking())
+    queue = new_task_queue()
+    options = AgentOptions(continue_as_new_after=10)
+    async with agent_worker(client, queue, options=options), served(client, queue) as agent:
+        task_id = (await agent.send(f"say:{SECRET} chunks:3 ask:{SECRET}")).id
+        async with watching(agent.subscribe(task_id)) as stream:
+            await stream.until(1)
+            await agent.send("chunks:2", task_id=task_id, wait=False)
+            await stream.end()
+        assert stream.chunks == ["1.0 ", "1.1 ", "1.2 ", "2.0 ", "2.1 "]
+        assert await agent.get(task_id) is not None
+        workflow = client.get_workflow_handle(task_id)
+        history = [event async for event in workflow.fetch_history_events()]
+        assert not any(SECRET.encode() in event.SerializeToString() for event in history)
+        assert SECRET in str((await agent.get(task_id)).history)
+
+
+async def test_a_codec_that_fails_for_a_while_costs_a_stream_nothing(
+    temporal: TemporalServer,
+) -> None:
+    queue, scripted, codec = new_task_queue(), Scripted(), Masking()
+    worker = agent_worker(await _client(temporal, Masking()), queue, agent=scripted)
+    async with worker, served(await _client(temporal, codec), queue) as agent:
+        task_id = await agent.start("say:a gate chunks:5 pause:0.5 chunks:5")
+        async with watching(agent.subscribe(task_id)) as stream:
+            await stream.until(1)
+            codec.fails = True
+            scripted.gate.set()
+            with pytest.raises(InternalError, match="try again"):
+                await agent.get(task_id)
+            async with served(await _client(temporal, Masking()), queue) as other:
+                await eventually(lambda: _ended(other, task_id), within=20)
+            assert not stream.ended
+            codec.fails = False
+            await stream.end()
+        assert stream.chunks == [f"1.{index} " for index in range(5)] * 2
+        assert stream.last_state == "TASK_STATE_COMPLETED"
+
+
+async def _ended(agent: Served, task_id: str) -> bool:
+    return (await agent.get(task_id)).status.state == TaskState.TASK_STATE_COMPLETED

@@ -1,0 +1,86 @@
+"""Record histories anew: ``python -m tests.replay.record [shape ...]``.
+
+Starts a Temporal server, plays each shape with a real worker, and writes one file a run: its
+history, and beside it the Task as its own workflow tells it.
+"""
+
+import asyncio
+import json
+import re
+import sys
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, cast
+
+from temporalio.client import Client, WorkflowHistory
+
+from a2a_temporal import AgentOptions
+from a2a_temporal._log.wire import TASK_QUERY
+from tests.replay.shapes import CONTINUES_AFTER, SHAPES, Scene, Shape
+from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
+from tests.support.logs import first_run, successor_of
+from tests.support.temporal_server import running_server
+from tests.support.waiting import eventually, within
+
+HISTORIES = Path(__file__).parent / "histories"
+
+
+async def main(names: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        async with running_server(Path(folder)) as server:
+            client = await server.client()
+            for shape in SHAPES:
+                if not names or shape.__name__ in names:
+                    await within(90, record(client, shape), what=shape.__name__)
+
+
+async def record(client: Client, shape: Shape) -> None:
+    queue, scripted = new_task_queue(), Scripted()
+    options = AgentOptions(
+        retry_interval=timedelta(milliseconds=50),
+        continue_as_new_after=CONTINUES_AFTER.get(shape.__name__),
+    )
+    async with (
+        agent_worker(client, queue, agent=scripted, options=options),
+        served(client, queue) as agent,
+    ):
+        task_id = await shape(Scene(client, agent, scripted))
+        await eventually(lambda: _closed(client, task_id), within=20, what="the close")
+        run_id, number = await first_run(client, task_id), 1
+        while run_id:
+            await _write(client, f"{shape.__name__}-{number}", task_id, run_id)
+            run_id, number = await successor_of(client, task_id, run_id), number + 1
+
+
+async def _write(client: Client, name: str, task_id: str, run_id: str) -> None:
+    workflow = client.get_workflow_handle(task_id, run_id=run_id)
+    history: WorkflowHistory = await workflow.fetch_history()
+    _dump(HISTORIES / f"{name}.json", _without_traces(history.to_json_dict()))
+    _dump(HISTORIES / f"{name}.task.json", await workflow.query(TASK_QUERY))
+    print(f"{name}: {len(history.events)} events")
+
+
+def _without_traces(value: Any) -> Any:
+    """Leave out what only says on which machine a history was recorded."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return {key: _without_traces(fields[key]) for key in fields if key != "stackTrace"}
+    if isinstance(value, list):
+        return [_without_traces(each) for each in cast("list[Any]", value)]
+    return "recorded" if isinstance(value, str) and _PROCESS.match(value) else value
+
+
+_PROCESS = re.compile(r"\d+@\S+$")
+
+
+def _dump(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+
+
+async def _closed(client: Client, task_id: str) -> bool:
+    return (await client.get_workflow_handle(task_id).describe()).close_time is not None
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1:]))

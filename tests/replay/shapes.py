@@ -1,0 +1,129 @@
+"""The shapes: each drives one task of the scripted agent to where its history is taken."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from a2a.types.a2a_pb2 import Message
+from temporalio.client import Client
+
+from a2a_temporal._log.reading import read_log
+from tests.support.in_process import CALL, Scripted, Served, request
+from tests.support.waiting import eventually
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a shape plays with."""
+
+    client: Client
+    agent: Served
+    scripted: Scripted = field(default_factory=Scripted)
+
+    async def accepted(self, task_id: str, messages: int) -> None:
+        """Wait until a task's log holds so many client messages."""
+
+        async def look() -> bool:
+            return (await read_log(self.client, task_id)).turns == messages
+
+        await eventually(look, within=20, what=f"{messages} messages")
+
+    async def working(self, task_id: str) -> None:
+        """Wait until the agent has begun."""
+
+        async def look() -> bool:
+            return (await read_log(self.client, task_id)).turn == 1
+
+        await eventually(look, within=20, what="the first word of the agent")
+
+    async def only_task(self) -> str:
+        """Wait until visibility shows the one task of this scene."""
+
+        async def look() -> list[str]:
+            query = f"TaskQueue = '{self.agent.task_queue}'"
+            return [found.id async for found in self.client.list_workflows(query)]
+
+        (task_id,) = await eventually(look, within=20, what="the task in visibility")
+        return task_id
+
+
+Shape = Callable[[Scene], Coroutine[Any, Any, str]]
+
+
+async def one_turn(scene: Scene) -> str:
+    return (await scene.agent.send("say:a chunks:3")).id
+
+
+async def silent_turn(scene: Scene) -> str:
+    return (await scene.agent.send("pause:0")).id
+
+
+async def two_attempts(scene: Scene) -> str:
+    return (await scene.agent.send("say:a chunks:3 pause:0.2 flaky chunks:2")).id
+
+
+async def ask_and_answer(scene: Scene) -> str:
+    task_id = (await scene.agent.send("chunks:1 ask")).id
+    return (await scene.agent.send("chunks:1", task_id=task_id)).id
+
+
+async def auth_within_a_turn(scene: Scene) -> str:
+    return (await scene.agent.send("auth pause:0.2 say:thanks chunks:1")).id
+
+
+async def canceled_while_working(scene: Scene) -> str:
+    task_id = await scene.agent.start("say:a chunks:1 gate")
+    await scene.working(task_id)
+    await scene.agent.cancel(task_id)
+    return task_id
+
+
+async def canceled_while_parked(scene: Scene) -> str:
+    task_id = (await scene.agent.send("ask")).id
+    await scene.agent.cancel(task_id)
+    return task_id
+
+
+async def queue_of_messages(scene: Scene) -> str:
+    task_id = await scene.agent.start("gate chunks:1")
+    await scene.agent.send("pause:0", task_id=task_id, wait=False)
+    last = asyncio.create_task(scene.agent.send("chunks:1", task_id=task_id))
+    await scene.accepted(task_id, 3)
+    scene.scripted.gate.set()
+    await last
+    return task_id
+
+
+async def continued_as_new(scene: Scene) -> str:
+    task_id = (await scene.agent.send("chunks:1 ask")).id
+    await scene.agent.send("chunks:1 ask", task_id=task_id)
+    return (await scene.agent.send("chunks:1", task_id=task_id)).id
+
+
+async def failed(scene: Scene) -> str:
+    return (await scene.agent.send("chunks:1 fail:sorry")).id
+
+
+async def direct_message(scene: Scene) -> str:
+    answer = await scene.agent.handler.on_message_send(request("message:hello"), CALL)
+    assert isinstance(answer, Message), answer
+    return await scene.only_task()
+
+
+SHAPES: tuple[Shape, ...] = (
+    one_turn,
+    silent_turn,
+    two_attempts,
+    ask_and_answer,
+    auth_within_a_turn,
+    canceled_while_working,
+    canceled_while_parked,
+    queue_of_messages,
+    continued_as_new,
+    failed,
+    direct_message,
+)
+
+CONTINUES_AFTER = {"continued_as_new": 10}
+"""Shapes whose task continues as new after so many events."""

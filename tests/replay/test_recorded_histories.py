@@ -1,0 +1,61 @@
+"""Histories of every shape still replay, and still fold to what their own workflow said."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.client import WorkflowHistory
+from temporalio.converter import DataConverter
+from temporalio.worker import Replayer
+
+from a2a_temporal import A2APlugin, AgentOptions
+from a2a_temporal._log.entries import TaskStart
+from a2a_temporal._log.fold import LogState, begin, fold
+from a2a_temporal._log.history import Successor, entry_of, start_of
+from a2a_temporal._log.protojson import to_json
+from tests.replay.record import HISTORIES
+from tests.replay.shapes import SHAPES
+from tests.support.in_process import Scripted
+
+FILES = sorted(path for path in HISTORIES.glob("*.json") if ".task" not in path.suffixes)
+
+each_history = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+
+
+@each_history
+@pytest.mark.parametrize(
+    "options", [None, AgentOptions(continue_as_new_after=5, maximum_attempts=1)], ids=["", "other"]
+)
+async def test_the_history_replays_under_any_options(
+    path: Path, options: AgentOptions | None
+) -> None:
+    plugin = A2APlugin(agent_executor=Scripted(), options=options)
+    await Replayer(workflows=[], plugins=[plugin]).replay_workflow(_read(path))
+
+
+@each_history
+async def test_the_history_folds_to_what_its_workflow_said(path: Path) -> None:
+    state: LogState | None = None
+    for event in _read(path).events:
+        if state is None:
+            start = await start_of(event, DataConverter.default)
+            assert isinstance(start, TaskStart)
+            state = begin(start)
+            continue
+        entry = await entry_of(event, DataConverter.default)
+        if entry is not None and not isinstance(entry, Successor):
+            fold(state, entry)
+    assert state is not None
+    said: dict[str, Any] = json.loads(path.with_suffix(".task.json").read_text())
+    assert to_json(state.task) == said
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+def test_every_shape_is_recorded(shape: Any) -> None:
+    runs = 3 if shape.__name__ == "continued_as_new" else 1
+    assert sum(path.stem.startswith(f"{shape.__name__}-") for path in FILES) == runs
+
+
+def _read(path: Path) -> WorkflowHistory:
+    return WorkflowHistory.from_json(path.stem, path.read_text())
