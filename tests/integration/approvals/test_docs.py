@@ -1,0 +1,55 @@
+"""What docs/authoring.md and docs/testing.md show works as it stands there."""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.client import Client
+
+from a2a_temporal.testing import running_agent, state_of
+from tests.support.processes import ROOT
+
+
+def _blocks(name: str) -> list[str]:
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def _module(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: str) -> Any:
+    (folder / f"{name}.py").write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    return importlib.import_module(name)
+
+
+async def test_the_first_workflow_of_the_authoring_page(
+    skipping: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = _module(tmp_path, monkeypatch, "docs_purchase", _blocks("authoring.md")[0])
+    async with running_agent(skipping, shop.Purchase) as agent:
+        task = await agent.expire(await agent.send("a chair"))
+        await agent.approve(task, by="dora", groups=["cfo"])
+        task = await agent.settled(task)
+        assert (state_of(task), task.artifacts[0].parts[0].text) == ("completed", "bought")
+
+
+async def test_the_test_of_the_testing_page(
+    skipping: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXAMPLES_DIR", str(tmp_path))
+    source = next(block for block in _blocks("testing.md") if "async def test_" in block)
+    shown = _module(tmp_path, monkeypatch, "docs_test_expense", source)
+    await shown.test_the_cfo_decides_after_three_days(skipping)
+
+
+@pytest.mark.parametrize("page", ["authoring.md", "testing.md"])
+def test_every_block_is_python(page: str) -> None:
+    for block in _blocks(page):
+        compile(f"async def shown():\n{_indented(block)}\n    pass\n", page, "exec")
+
+
+def _indented(block: str) -> str:
+    return "\n".join(f"    {line}" for line in block.splitlines())
