@@ -38,6 +38,9 @@ _ENTRY_BYTES = 512 * 1024
 _BUFFER_BYTES = 4 * 1024 * 1024
 _DOUBLING_BATCHES = 1000
 _SAVED_BATCHES = 4
+# Steps of the event loop in which an agent that says all at once can return, so that its last
+# words and the end of its turn travel together.
+_COURTESY_STEPS = 5
 
 
 class PublishingQueue(EventQueue):
@@ -212,6 +215,8 @@ class PublishingQueue(EventQueue):
         while not self._closed:
             await self._changed.wait()
             self._changed.clear()
+            for _ in range(_COURTESY_STEPS):
+                await asyncio.sleep(0)
             await self._pause()
             if not self._closed and self._waiting:
                 await self._send_batch()
