@@ -9,7 +9,7 @@ from tests.support.waiting import eventually, within
 
 
 async def _canceled(caller: Caller, task: Json) -> Json:
-    answer = await within(10, caller.cancel(task["id"]), what="CancelTask")
+    answer = await within(20, caller.cancel(task["id"]), what="CancelTask")
     assert answer["id"] == task["id"]
 
     async def look() -> Json | None:
@@ -39,7 +39,7 @@ async def test_working_and_parked_tasks_end_canceled(cluster: Cluster) -> None:
                 status = await cluster.workflow_status(task_id)
                 return status == WorkflowExecutionStatus.CANCELED
 
-            await eventually(closed, within=5)
+            await eventually(closed, within=15)
             follow_up = caller.send("echo late", task_id=task["id"])
             await refused(follow_up, code=-32004, status=400)
             late_stream = caller.stream("echo late", task_id=task["id"])

@@ -10,7 +10,7 @@ from tests.support.waiting import eventually, steadily, within
 async def _cancel_without_an_ear(cluster: Cluster, task_id: str) -> None:
     """Cancel while no worker can hear it: the answer is the truth, and it comes in time."""
     watch = stopwatch()
-    answer = await within(10, cluster.caller.cancel(task_id), what="CancelTask")
+    answer = await within(20, cluster.caller.cancel(task_id), what="CancelTask")
     assert state(answer) == "WORKING", f"after {watch.seconds} s: {answer}"
 
     async def not_yet() -> None:

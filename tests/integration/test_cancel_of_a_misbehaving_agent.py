@@ -18,7 +18,7 @@ async def test_a_cancel_hook_that_raises_or_says_nothing_still_ends_canceled(
             task = await caller.start(command)
             await eventually(lambda task=task: cluster.ledger.lines(task["id"]), within=15)
 
-            answer = await within(10, caller.cancel(task["id"]), what="CancelTask")
+            answer = await within(20, caller.cancel(task["id"]), what="CancelTask")
 
             assert state(answer) == "CANCELED"
             assert SECRET not in str(answer)

@@ -14,11 +14,11 @@ async def test_awaiting_code_is_interrupted(cluster: Cluster) -> None:
         await eventually(lambda: cluster.ledger.count(task["id"], "tick") > 4, within=15)
         asked = time.time()
 
-        answer = await within(10, caller.cancel(task["id"]), what="CancelTask")
+        answer = await within(20, caller.cancel(task["id"]), what="CancelTask")
 
         assert state(answer) == "CANCELED"
         (interrupted,) = cluster.ledger.lines(task["id"], "interrupted")
-        assert interrupted.time - asked < 5
+        assert interrupted.time - asked < 15
 
     await over_every_binding(cluster.caller, scenario)
 
@@ -31,7 +31,7 @@ async def test_a_blocked_thread_keeps_no_task_from_being_canceled(cluster: Clust
         async def canceled() -> bool:
             return state(await caller.get(task["id"])) == "CANCELED"
 
-        await within(10, caller.cancel(task["id"]), what="CancelTask")
+        await within(20, caller.cancel(task["id"]), what="CancelTask")
         await eventually(canceled, within=10)
 
     await over_every_binding(cluster.caller, scenario)

@@ -26,7 +26,7 @@ async def test_a_dropped_stream_does_not_stop_the_work(cluster: Cluster) -> None
         async def completed() -> bool:
             return state(await caller.get(task_id)) == "COMPLETED"
 
-        await eventually(completed, within=5)
+        await eventually(completed, within=15)
         assert cluster.ledger.count(task_id, "interrupted", "cancel") == 0
         assert "WORKFLOW_EXECUTION_CANCEL_REQUESTED" not in await cluster.history(task_id)
 

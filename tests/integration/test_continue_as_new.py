@@ -39,7 +39,7 @@ async def test_turns_streams_and_answers_cross_runs(new_cluster: NewCluster) -> 
             held = {a["artifactId"]: text_of(a) for a in done["artifacts"]}
             assert rebuilt_artifacts(received) == held
             assert await there.get(task_id) == done
-            assert await eventually(lambda: cluster.runs(task_id), within=5) > 2
+            assert await eventually(lambda: cluster.runs(task_id), within=15) > 2
             await refused(there.send("echo more", task_id=task_id), code=-32004)
 
         await over_every_binding(cluster.caller, scenario)

@@ -20,7 +20,7 @@ BREAKING = (
 async def test_every_kind_of_exception_ends_failed(cluster: Cluster) -> None:
     async def scenario(caller: Caller) -> None:
         async def breaks(command: str) -> None:
-            task = await within(10, caller.send_task(command), what=command)
+            task = await within(20, caller.send_task(command), what=command)
             assert state(task) == "FAILED", f"{command}: {task}"
             async with caller.stream(command) as frames:
                 received = await frames.to_the_end(within=10)

@@ -19,7 +19,7 @@ async def _fails_honestly(caller: Caller, parked: Json) -> None:
         caller.start("blue", task_id=parked["id"]),
     )
     errors = await all_of(
-        *(within(12, refused(call, code=-32603), what="the error") for call in calls)
+        *(within(20, refused(call, code=-32603), what="the error") for call in calls)
     )
     for error in errors:
         for inside in ("rpc", "temporal", "127.0.0.1", "traceback"):

@@ -42,7 +42,7 @@ async def test_an_agent_that_never_succeeds_fails(cluster: Cluster) -> None:
 async def test_an_error_that_is_no_retryable_one_fails_at_once(cluster: Cluster) -> None:
     async def scenario(caller: Caller) -> None:
         for command in ("boom", "boom-public"):
-            task = await within(5, caller.send_task(command), what=command)
+            task = await within(20, caller.send_task(command), what=command)
             assert state(task) == "FAILED"
             assert _attempts(cluster, task["id"]) == [1]
 

@@ -34,7 +34,7 @@ async def test_a_resubscription_elsewhere_completes_the_artifact(
 
             other = cluster.callers(binding=caller.binding)[1]
             async with other.subscribe(task_id) as frames:
-                snapshot = (await frames.next(within=3))["task"]
+                snapshot = (await frames.next(within=15))["task"]
                 assert len(artifact_text(snapshot, "chunks")) >= 5 * SIZE
                 received = await frames.to_the_end(within=20)
 

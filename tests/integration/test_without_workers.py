@@ -30,12 +30,12 @@ async def _one_in_each_state(cluster: Cluster) -> dict[str, Json]:
 
 
 async def _reads_as_before(caller: Caller, task: Json) -> None:
-    assert await within(3, caller.get(task["id"]), what="GetTask") == task
+    assert await within(10, caller.get(task["id"]), what="GetTask") == task
     if is_terminal(state(task)):
         await refused_to_open(caller.subscribe(task["id"]), code=-32004, status=400)
         return
     async with caller.subscribe(task["id"]) as frames:
-        assert (await frames.next(within=3))["task"] == task
+        assert (await frames.next(within=15))["task"] == task
 
 
 async def test_every_task_reads_as_before_and_new_ones_are_taken(
@@ -50,10 +50,10 @@ async def test_every_task_reads_as_before_and_new_ones_are_taken(
             for caller in cluster.callers(binding=binding):
                 await asyncio.gather(*(_reads_as_before(caller, task) for task in tasks.values()))
         caller = cluster.caller
-        new = await within(3, caller.start("echo at last"), what="SendMessage")
+        new = await within(10, caller.start("echo at last"), what="SendMessage")
         assert state(new) == "SUBMITTED"
         parked = tasks["INPUT_REQUIRED"]["id"]
-        await within(3, caller.start("blue", task_id=parked), what="the answer")
+        await within(10, caller.start("blue", task_id=parked), what="the answer")
         assert user_texts(await caller.get(parked))[-1] == "blue"
 
         await cluster.add_worker()
