@@ -245,6 +245,10 @@ class Follower:
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
             await self._begin(event)
             return None
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+            # A reset run begins with the events of the run it replaces; here it goes its own way.
+            reset = event.workflow_task_failed_event_attributes.new_run_id
+            self._run_id = self._pinned_run_id or reset or self._run_id
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
             newer = (await self._describe()).run_id
             if newer and newer != self._run_id:  # it was reset, or started anew

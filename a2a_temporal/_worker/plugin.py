@@ -37,6 +37,7 @@ _PASSED_THROUGH = (
     "google.rpc",
     "pydantic",  # validates what an approver changed; its classes are built by native code
     "pydantic_core",
+    "httpx",  # files that hold a workflow beside its activities import it; it cannot load there
 )
 
 

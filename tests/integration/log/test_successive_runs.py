@@ -75,6 +75,25 @@ async def test_a_finished_task_that_is_reset_is_followed_anew(temporal: Temporal
         assert stream.chunks == ["1.0 ", "1.1 "]
 
 
+async def test_a_terminated_task_that_was_reset_before_has_failed(
+    temporal: TemporalServer,
+) -> None:
+    client = await temporal.client()
+    queue, scripted = new_task_queue(), Scripted()
+    async with agent_worker(client, queue, agent=scripted), served(client, queue) as agent:
+        task_id = await agent.start("gate ask")
+        scripted.gate.set()
+        await agent.send("gate", task_id=task_id)
+        await _reset(client, task_id, first=True)
+        scripted.gate.clear()
+        async with watching(agent.subscribe(task_id)) as stream:
+            await stream.until(1)
+            await client.get_workflow_handle(task_id).terminate("enough")
+            await stream.end()
+        assert stream.last_state == "TASK_STATE_FAILED"
+        assert sum(isinstance(event, Task) for event in stream.events) == 1
+
+
 async def test_a_terminated_task_has_failed(temporal: TemporalServer) -> None:
     client = await temporal.client()
     queue = new_task_queue()
