@@ -32,8 +32,9 @@ class EncryptionKeyError(Exception):
 class EncryptionCodec(PayloadCodec):
     """Encrypt every payload with AES-GCM; the id of its key travels in the payload's metadata.
 
-    Several keys may be given: the first encrypts, all decrypt, so a key is replaced by putting the
-    new one in front everywhere and dropping the old one once nothing encrypted with it is kept.
+    Several keys may be given: the first encrypts, all decrypt. A key is replaced by adding the new
+    one behind it everywhere, then moving that to the front, and dropping the old one once nothing
+    encrypted with it is kept.
     Payloads that are not encrypted are read as they are, so encryption can be switched on while
     tasks run. Search attributes are never encrypted: Temporal has to search them.
 

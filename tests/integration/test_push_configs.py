@@ -15,7 +15,9 @@ from a2a.types import (
     SendMessageRequest,
     TaskPushNotificationConfig,
 )
+from temporalio.client import WorkflowExecutionStatus
 
+from a2a_temporal._log import wire
 from tests.conftest import NewCluster
 from tests.support.calls import Caller, over_every_binding, refused
 from tests.support.cluster import Cluster
@@ -207,6 +209,21 @@ async def test_malformed_configs_are_refused(cluster: Cluster) -> None:
             set_config(cluster.caller, task_id, receiver.config(id="c10")), code=INVALID_PARAMS
         )
         assert "Delete one" in refusal.message
+
+
+async def test_a_config_deleted_after_the_end_is_delivered_to_no_more(cluster: Cluster) -> None:
+    async with hook(up=False) as dead:
+        config = inline(dead.config(id="mine"))
+        task = await cluster.caller.send_task("echo x", configuration=config)
+        await cluster.workers[0].logged("refused the connection", within=10)
+        await delete_config(cluster.caller, task["id"], "mine")
+        child = wire.push_workflow_id(task["id"], 1)
+
+        async def is_over() -> bool:
+            return await cluster.workflow_status(child) == WorkflowExecutionStatus.COMPLETED
+
+        await eventually(is_over, within=10, what="the end of the deliveries")
+        assert not dead.seen
 
 
 async def test_the_official_client_attaches_its_config_to_every_message(cluster: Cluster) -> None:

@@ -6,8 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Final
 
+import pytest
 import pytest_asyncio
+from a2a.server.context import ServerCallContext
+from a2a.types import AgentCapabilities, AgentCard, GetTaskRequest
 
+from a2a_temporal import TemporalRequestHandler
+from a2a_temporal._encryption import KEYS_VARIABLE
 from a2a_temporal.push import verify
 from tests.conftest import NewCluster
 from tests.support.calls import all_of, refused
@@ -128,3 +133,21 @@ def check_request(received: Received) -> None:
 
 def logged(cluster: Cluster, text: str) -> bool:
     return any(text in path.read_text() for path in cluster.folder.glob("*.log"))
+
+
+async def test_without_the_right_key_a_task_is_unreadable_but_not_unknown(
+    cluster: Cluster,
+) -> None:
+    task = await cluster.caller.send_task("ask it")
+    other = {KEYS_VARIABLE: f"k2:{base64.b64encode(bytes(32)).decode()}"}
+    card = AgentCard(name="bench", version="1", capabilities=AgentCapabilities())
+    for env in ({}, other):
+        handler = TemporalRequestHandler(
+            await cluster.temporal.client(env=env), agent_card=card, task_queue="none"
+        )
+        try:
+            with pytest.raises(Exception) as failure:  # noqa: PT011 - the app seals it, see there
+                await handler.on_get_task(GetTaskRequest(id=task["id"]), ServerCallContext())
+            print(env, repr(failure.value))
+        finally:
+            await handler.aclose()
