@@ -26,6 +26,9 @@ class LogUnreadableError(RuntimeError):
     """The log cannot be read now: its payloads could not be decoded. Trying again may help."""
 
 
+_ENCRYPTED = b"binary/encrypted"  # as codecs call it by convention, ours included
+
+
 @dataclass(frozen=True)
 class Successor:
     """The run ended by continue-as-new; the log goes on in ``run_id``."""
@@ -45,11 +48,21 @@ _CLOSING: dict[str, CloseKind] = {
 
 
 async def start_of(event: HistoryEvent, converter: DataConverter) -> TaskStart | None:
-    """Read a run's first event; ``None`` when the workflow is no A2A task."""
+    """Read a run's first event; ``None`` when the workflow is no A2A task.
+
+    Raises:
+        LogUnreadableError: It is one, and cannot be decoded here.
+    """
     started = event.workflow_execution_started_event_attributes
     if wire.START_MEMO in started.memo.fields:
         return parse_start(await _decode([started.memo.fields[wire.START_MEMO]], converter))
     payloads = started.input.payloads
+    encrypted = [each.metadata.get("encoding") for each in payloads[:1]] == [_ENCRYPTED]
+    if encrypted and converter.payload_codec is None:
+        # Other workflows of the namespace may be encrypted too; only tasks have this attribute.
+        if wire.AGENT_ATTRIBUTE in started.search_attributes.indexed_fields:
+            raise LogUnreadableError("The task log is encrypted, and no key is set here")
+        return None
     return parse_start(await _decode(payloads[:1], converter))
 
 
