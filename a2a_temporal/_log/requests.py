@@ -24,6 +24,9 @@ PROPERTY_ORDER = "x-order"
 
 ANYONE = "*"
 
+_LONGEST_ANSWER = 200_000
+_DEEPEST_DETAILS = 20
+
 RequestKind = Literal["approval", "input", "auth"]
 Verdict = Literal["approve", "reject", "answer", "comment"]
 Door = Literal["a2a", "inbox", "cli", "temporal"]
@@ -230,6 +233,24 @@ def check_entitled(request: OpenRequest, answer: Answer) -> None:
         )
 
 
+def check_fits(answer: Answer) -> None:
+    """Check that the log can hold what an answer brings: it is published, details three times.
+
+    Raises:
+        RefusedError: It is too long, nested too deeply, or no JSON.
+    """
+    try:
+        size = len(json.dumps([answer.details, answer.comment, answer.by], allow_nan=False))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise RefusedError("The details must be JSON: without NaN and Infinity.") from error
+    if size > _LONGEST_ANSWER:
+        raise RefusedError(
+            f"The answer is {size} characters long; {_LONGEST_ANSWER} at most are taken."
+        )
+    if _depth(answer.details) > _DEEPEST_DETAILS:
+        raise RefusedError(f"The details are nested deeper than {_DEEPEST_DETAILS} levels.")
+
+
 def record_of(request: OpenRequest, answer: Answer, *, at: str) -> Record:
     """Return the audit record of an answer."""
     return Record(
@@ -296,6 +317,14 @@ def parse_decision(value: Any) -> Answer | None:
     for name in ("request", "by", "comment", "door", "token", "seen"):
         known[name] = str(known.get(name, ""))
     return Answer(**known)
+
+
+def _depth(value: Any) -> int:
+    if isinstance(value, dict):
+        return 1 + max(map(_depth, cast("dict[str, Any]", value).values()), default=0)
+    if isinstance(value, list):
+        return 1 + max(map(_depth, cast("list[Any]", value)), default=0)
+    return 0
 
 
 def _record(value: dict[str, Any]) -> Record:

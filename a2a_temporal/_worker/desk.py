@@ -31,6 +31,7 @@ with workflow.unsafe.imports_passed_through():
         RefusedError,
         Verdict,
         check_entitled,
+        check_fits,
         find,
         kinds_for,
         parse_answer,
@@ -242,6 +243,7 @@ class Desk:
 
     def _check(self, case: Case, answer: Answer) -> Any:
         """Return the changed details, validated; ``None`` when nothing was changed."""
+        check_fits(answer)
         if answer.verdict == "comment":
             return None
         check_entitled(case.request, answer)

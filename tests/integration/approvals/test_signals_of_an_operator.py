@@ -1,5 +1,6 @@
 """The Temporal UI and CLI: `approve`, `reject` and `answer` as a person types them."""
 
+import json
 from typing import Any
 
 import pytest
@@ -27,6 +28,10 @@ BAD: list[tuple[str, list[Any], str]] = [
     ("approve", ["one", "two"], "takes a JSON object"),
     ("approve", [{"details": {"amount": "much"}}], "amount: Input should be a valid number"),
     ("approve", [{"by": "eve"}], "'eve' may not decide"),
+    ("approve", [{"by": "bob", "comment": "x" * 300_000}], "200000 at most are taken"),
+    ("approve", [{"by": "bob", "details": {"amount": float("nan")}}], "must be JSON"),
+    ("approve", [{"by": "bob", "details": json.loads("[" * 90 + "]" * 90)}], "nested deeper"),
+    ("reject", [{"by": "bob", "details": {"much": "x" * 1_000_000}}], "at most are taken"),
     ("answer", ["blue"], "Nothing waits for such an answer"),
 ]
 

@@ -1,0 +1,30 @@
+"""A workflow that emits more than Temporal takes."""
+
+from typing import Any
+
+from temporalio import workflow
+
+from a2a_temporal.workflow import TaskRun, TaskStart
+
+TOO_MUCH = 3_000_000
+
+
+@workflow.defn
+class Big:
+    """Emits too much, in the way its message names."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> Any:
+        """Emit it."""
+        much = "x" * TOO_MUCH
+        if self.task.text == "artifact":
+            self.task.add_artifact(much)
+        elif self.task.text == "status":
+            self.task.working(much)
+        elif self.task.text == "approval":
+            await self.task.require_approval("Read this?", details={"text": much})
+        return much
