@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import logging
 import ssl
 import time
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
@@ -29,6 +31,17 @@ TOKEN_HEADER = "X-A2A-Notification-Token"
 
 _GONE = 410
 _SMALL_ANSWER = 16 * 1024
+
+
+_posting: ContextVar[bool] = ContextVar("a2a_push_posting", default=False)
+
+
+def _is_not_ours(_: logging.LogRecord) -> bool:
+    return not _posting.get()
+
+
+# httpx logs every request with its URL, and a receiver's URL may hold a secret in path or query.
+logging.getLogger("httpx").addFilter(_is_not_ours)
 
 
 class NotDeliveredError(Exception):
@@ -97,6 +110,7 @@ class Receiver:
         return await self._post_to(last, body, headers)
 
     async def _post_to(self, address: str, body: bytes, headers: dict[str, str]) -> httpx.Response:
+        _posting.set(True)
         async with self.client.stream(
             "POST",
             self.destination.url_at(address),

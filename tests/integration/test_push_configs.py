@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Any, Final
 
 import httpx
 import pytest_asyncio
@@ -30,7 +30,7 @@ from tests.support.push import (
     pushing,
     set_config,
 )
-from tests.support.results import CallError
+from tests.support.results import CallError, Json
 from tests.support.sdk import collected
 from tests.support.waiting import eventually
 
@@ -246,6 +246,27 @@ async def test_the_official_client_attaches_its_config_to_every_message(cluster:
         assert [each.url for each in listed.configs] == [receiver.url]
         await receiver.told("COMPLETED")
         assert receiver.states().count("COMPLETED") == 1
+
+
+async def test_clients_of_version_0_3_configure_receivers_too(cluster: Cluster) -> None:
+    async with hook() as receiver:
+        task_id = (await cluster.caller.send_task("ask it"))["id"]
+        config = {"id": "mine", "url": receiver.url}
+        params = {"taskId": task_id, "pushNotificationConfig": config}
+        made = await old_call(cluster, "tasks/pushNotificationConfig/set", params)
+        assert made["pushNotificationConfig"] == config
+        listed = await old_call(cluster, "tasks/pushNotificationConfig/list", {"id": task_id})
+        assert [each["pushNotificationConfig"]["id"] for each in listed] == ["mine"]
+        await cluster.caller.send_task("answer", task_id=task_id)
+        await receiver.told("COMPLETED")
+
+
+async def old_call(cluster: Cluster, method: str, params: Json) -> Any:
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    response = await cluster.http.post(cluster.apis[0].url, json=body)
+    answer: Json = response.json()
+    assert "result" in answer, answer
+    return answer["result"]
 
 
 async def test_a_notification_belongs_to_the_trace_of_the_message(cluster: Cluster) -> None:

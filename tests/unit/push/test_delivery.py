@@ -1,6 +1,8 @@
 """One POST: to the checked address, under the right name, with nothing of anybody else's."""
 
+import asyncio
 import datetime
+import logging
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -58,6 +60,20 @@ async def test_it_connects_to_the_checked_address_and_names_the_host() -> None:
         assert received.headers["webhook-id"] == "run.5.0"
         assert "authorization" not in received.headers
         assert "webhook-signature" not in received.headers
+
+
+async def test_no_log_line_quotes_the_path_of_a_receiver(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    async with (
+        hook() as there,
+        receiver(f"http://{NAME}:{there.port}/hunter2?key=hunter3", "127.0.0.1") as one,
+        httpx.AsyncClient(trust_env=False) as other,
+    ):
+        await asyncio.create_task(one.tell(NOTICE))
+        await other.get(f"http://127.0.0.1:{there.port}/control")
+        assert there.taken[0].path == "/hunter2?key=hunter3"
+    assert "control" in caplog.text
+    assert "hunter" not in caplog.text
 
 
 async def test_another_checked_address_is_tried_when_the_first_refuses() -> None:
