@@ -126,7 +126,7 @@ def _approval(
             raise BadAnswerError(CHANGED_BUT_APPROVED, errors)
         return answer
     if errors:
-        raise BadAnswerError("The changed details cannot be read yet.", errors)
+        raise BadAnswerError("Some of the changed details cannot be read: see below.", errors)
     if not changed:
         raise BadAnswerError(NOTHING_CHANGED)
     return replace(answer, details=details)

@@ -81,6 +81,14 @@
     setTimeout(() => { delete form.dataset.sending; }, 8000);
   });
   addEventListener("pageshow", () => { for (const form of document.forms) delete form.dataset.sending; });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-undo]");
+    if (!link) return;
+    // Only the details go back to what was asked; the comment stays.
+    const key = draftKey(link.closest("form"));
+    const comment = link.closest("form").elements.comment;
+    sessionStorage.setItem(key, JSON.stringify(comment ? { comment: comment.value } : {}));
+  });
   if ("sent" in main.dataset) forgetDrafts(`draft ${location.pathname} `);
 
   // -------------------------------------------------------------------- live

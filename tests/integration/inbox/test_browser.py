@@ -202,6 +202,10 @@ async def test_what_was_typed_is_there_after_leaving_the_page(desk: Desk, office
     await page.goto(desk.task(task))
     await expect(page.get_by_label("Comment")).to_have_value("a draft")
     await expect(page.get_by_label("Payee")).to_have_value("Somebody else")
+    await page.get_by_role("link", name="Undo the changes").click()
+    await expect(page.get_by_label("Comment")).to_have_value("a draft")
+    await expect(page.locator("details.edit")).not_to_have_attribute("open", "")
+    await expect(page.locator("[name='details.payee']")).to_have_value("X")
 
 
 async def test_pages_update_themselves(desk: Desk, office: Office) -> None:
