@@ -106,7 +106,10 @@ class Pages:
             rows=[row_of(each, person) for each in page.tasks],
             total=max(total, len(page.tasks)),
             first=first,
-            next=_next_link(request, view, page.next_token, first + size),
+            # Stores give a token with the last full page as well.
+            next=_next_link(request, view, page.next_token, first + size)
+            if first + size < total
+            else "",
             start=link(request, "/", {"view": view}),
             version=page.version,
             watch=link(request, "/version/inbox", dict(request.query_params)),
