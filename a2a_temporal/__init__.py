@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from a2a_temporal._server.handler import TemporalRequestHandler
     from a2a_temporal._server.options import HandlerOptions
     from a2a_temporal._server.plain import PlainWorkflow, Signal
+    from a2a_temporal._storage import FileSystemStorage
     from a2a_temporal._worker.options import AgentOptions
     from a2a_temporal._worker.plugin import A2APlugin
     from a2a_temporal.errors import PublicError, RetryableError
@@ -33,6 +34,7 @@ __all__ = [
     "Agent",
     "AgentOptions",
     "EncryptionCodec",
+    "FileSystemStorage",
     "HandlerOptions",
     "PlainWorkflow",
     "PublicError",
@@ -51,6 +53,7 @@ _HOMES = {
     "Agent": "a2a_temporal._agent",
     "AgentOptions": "a2a_temporal._worker.options",
     "EncryptionCodec": "a2a_temporal._encryption",
+    "FileSystemStorage": "a2a_temporal._storage",
     "HandlerOptions": "a2a_temporal._server.options",
     "PlainWorkflow": "a2a_temporal._server.plain",
     "PublicError": "a2a_temporal.errors",

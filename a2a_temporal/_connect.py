@@ -17,6 +17,7 @@ from a2a_temporal._connection_errors import Target, explain
 from a2a_temporal._connection_settings import resolve
 from a2a_temporal._embedded_state import running_address
 from a2a_temporal._encryption import KEYS_VARIABLE, encrypted
+from a2a_temporal._storage import stored
 from a2a_temporal.errors import ConnectionSettingsError
 
 CONNECT_TIMEOUT = timedelta(seconds=10)
@@ -54,7 +55,8 @@ async def connect(
         tls: True for TLS with the system's CAs, or certificates.
         data_converter: Codec and external storage included; API and workers must use the same one.
             Without a codec it gets an :class:`~a2a_temporal.EncryptionCodec` when
-            ``A2A_TEMPORAL_ENCRYPTION_KEYS`` is set.
+            ``A2A_TEMPORAL_ENCRYPTION_KEYS`` is set; without external storage a
+            :class:`~a2a_temporal.FileSystemStorage` when ``A2A_TEMPORAL_STORAGE`` names a directory.
         plugins: Client plugins, handed to `temporalio.client.Client`.
         interceptors: Client interceptors, handed on likewise.
         identity: The name of this process in the Temporal UI; process id and host when None.
@@ -106,7 +108,7 @@ async def connect(
 
 def _converter(converter: DataConverter, env: Mapping[str, str] | None) -> DataConverter:
     try:
-        return encrypted(converter, env)
+        return stored(encrypted(converter, env), env)
     except ValueError as error:
         raise ConnectionSettingsError(KEYS_VARIABLE, str(error)) from None
 

@@ -51,6 +51,7 @@ from a2a_temporal._server import push_configs
 from a2a_temporal._server.call import Caller, TenantRequest, caller, describe_call
 from a2a_temporal._server.cards import extended_card
 from a2a_temporal._server.checks import check_message, check_task_id
+from a2a_temporal._server.decorators import requires, validated
 from a2a_temporal._server.engine_errors import UNAVAILABLE
 from a2a_temporal._server.follower import LogEvent, Reader
 from a2a_temporal._server.listing import Listing
@@ -146,7 +147,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
 
     # ------------------------------------------------------------------ send
 
-    @sdk.validate_request_params
+    @validated
     async def on_message_send(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> Task | Message:
@@ -162,8 +163,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
                 )
             return _answer(sent.reader, params)
 
-    @sdk.validate_request_params
-    @sdk.validate(lambda self: self.agent_card.capabilities.streaming, _STREAMING)
+    @validated
+    @requires(lambda self: self.agent_card.capabilities.streaming, _STREAMING)
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event, None]:
@@ -185,22 +186,22 @@ class TemporalRequestHandler(sdk.RequestHandler):
 
     # ------------------------------------------------------------------ read
 
-    @sdk.validate_request_params
+    @validated
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task | None:
         """Return a task as its log says it is (section 3.1.3)."""
         validate_history_length(params)
         state = await self._tasks.read(self._caller(params, context), params.id)
         return apply_history_length(state.task, params)
 
-    @sdk.validate_request_params
+    @validated
     async def on_list_tasks(
         self, params: ListTasksRequest, context: ServerCallContext
     ) -> ListTasksResponse:
         """List the caller's tasks (section 3.1.4)."""
         return await self._listing.page(self._caller(params, context), params)
 
-    @sdk.validate_request_params
-    @sdk.validate(lambda self: self.agent_card.capabilities.streaming, _STREAMING)
+    @validated
+    @requires(lambda self: self.agent_card.capabilities.streaming, _STREAMING)
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event, None]:
@@ -224,7 +225,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
 
     # ---------------------------------------------------------------- cancel
 
-    @sdk.validate_request_params
+    @validated
     async def on_cancel_task(
         self, params: CancelTaskRequest, context: ServerCallContext
     ) -> Task | None:
@@ -247,8 +248,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
 
     # ------------------------------------------------------ push notification
 
-    @sdk.validate_request_params
-    @sdk.validate(_pushes, push_configs.UNSUPPORTED, PushNotificationNotSupportedError)
+    @validated
+    @requires(_pushes, push_configs.UNSUPPORTED, PushNotificationNotSupportedError)
     async def on_create_task_push_notification_config(
         self, params: TaskPushNotificationConfig, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
@@ -259,8 +260,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
         await self._push_configs.set(state, config)
         return push_configs.shown(state, config)
 
-    @sdk.validate_request_params
-    @sdk.validate(_pushes, push_configs.UNSUPPORTED, PushNotificationNotSupportedError)
+    @validated
+    @requires(_pushes, push_configs.UNSUPPORTED, PushNotificationNotSupportedError)
     async def on_get_task_push_notification_config(
         self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
@@ -268,8 +269,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
         state = await self._tasks.read(self._caller(params, context), params.task_id)
         return push_configs.found(state, params.id)
 
-    @sdk.validate_request_params
-    @sdk.validate(_pushes, push_configs.UNSUPPORTED, PushNotificationNotSupportedError)
+    @validated
+    @requires(_pushes, push_configs.UNSUPPORTED, PushNotificationNotSupportedError)
     async def on_list_task_push_notification_configs(
         self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> ListTaskPushNotificationConfigsResponse:
@@ -277,8 +278,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
         state = await self._tasks.read(self._caller(params, context), params.task_id)
         return push_configs.page(state, params)
 
-    @sdk.validate_request_params
-    @sdk.validate(_pushes, push_configs.UNSUPPORTED, PushNotificationNotSupportedError)
+    @validated
+    @requires(_pushes, push_configs.UNSUPPORTED, PushNotificationNotSupportedError)
     async def on_delete_task_push_notification_config(
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
@@ -288,7 +289,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
 
     # ------------------------------------------------------------------ card
 
-    @sdk.validate_request_params
+    @validated
     async def on_get_extended_agent_card(
         self, params: GetExtendedAgentCardRequest, context: ServerCallContext
     ) -> AgentCard:

@@ -42,8 +42,9 @@ class HandlerOptions:
         blocking_limit: How long a blocking SendMessage waits at most; then it answers with the
             task as it is. ``None`` waits for as long as the client does.
         read_timeout: Bound of every single call to Temporal.
-        maximum_message_bytes: Largest request that is accepted, in bytes of protobuf. More than
-            1.5 MB needs ExternalStorage on the client's data converter.
+        maximum_message_bytes: Largest message that is accepted, in bytes of JSON; 1.4 MB by default,
+            20 MB with ExternalStorage on the client's data converter. More without it is refused
+            by Temporal.
         long_polls: Temporal long polls this process holds at once; a namespace allows about 1,200
             for each frontend. Quiet streams beyond it are woken by one shared query.
         forwarded_headers: Request headers (lower case) the agent's code may see. Never put one
@@ -63,7 +64,7 @@ class HandlerOptions:
     cancel_wait: timedelta = timedelta(seconds=8)
     blocking_limit: timedelta | None = None
     read_timeout: timedelta = timedelta(seconds=5)
-    maximum_message_bytes: int = 1_400_000
+    maximum_message_bytes: int | None = None
     long_polls: int = 200
     forwarded_headers: frozenset[str] = field(
         default=frozenset({"a2a-version", "traceparent", "tracestate", "accept-language"})

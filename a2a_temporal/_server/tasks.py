@@ -38,6 +38,8 @@ from a2a_temporal._server.search_attributes import register_search_attributes
 from a2a_temporal._server.visibility import start_attributes
 
 _SUMMARY_CHARACTERS = 120
+_LARGEST_IN_HISTORY = 1_400_000
+_LARGEST_STORED_OUTSIDE = 20_000_000
 
 
 class Tasks:
@@ -64,6 +66,10 @@ class Tasks:
         self._task_queue = task_queue
         plain = workflow if isinstance(workflow, PlainWorkflow) else None
         self._plain = plain
+        stored_outside = client.data_converter.external_storage is not None
+        self._largest_message = options.maximum_message_bytes or (
+            _LARGEST_STORED_OUTSIDE if stored_outside else _LARGEST_IN_HISTORY
+        )
         self._workflow = plain.type if plain else str(workflow)
         self._render_result = plain.result if plain else None
         self._options = options
@@ -105,7 +111,7 @@ class Tasks:
             InternalError: Temporal cannot be reached now.
         """
         await self.start()
-        check_size(start.message, self._options.maximum_message_bytes)
+        check_size(start.message, self._largest_message)
         at = parse_time(start.at).ToDatetime(tzinfo=timezone.utc)
         start = replace(start, search_attributes=self.indexed, plain=self._plain is not None)
         message = from_json(start.message, Message())
@@ -164,7 +170,7 @@ class Tasks:
         }
         if push_config is not None:
             entry["push_config"] = to_json(push_config)
-        check_size(entry, self._options.maximum_message_bytes)
+        check_size(entry, self._largest_message)
         signal = Signal(wire.MESSAGE_SIGNAL, [entry])
         headers: dict[str, Any] = {}
         if self._plain is not None:
