@@ -1,13 +1,35 @@
-"""The extended card: what authenticated callers learn beyond the public one (section 3.1.11)."""
+"""Cards: what an agent declares, and what authenticated callers learn beyond it (3.1.11)."""
 
 from collections.abc import Awaitable, Callable
 
 from a2a.server.context import ServerCallContext
-from a2a.types.a2a_pb2 import AgentCard
+from a2a.types.a2a_pb2 import AgentCard, AgentExtension
 from a2a.utils.errors import ExtendedAgentCardNotConfiguredError, UnsupportedOperationError
+
+from a2a_temporal._log.hitl import HITL_EXTENSION
+from a2a_temporal._log.requests import APPROVALS_EXTENSION
 
 CardModifier = Callable[[AgentCard, ServerCallContext], Awaitable[AgentCard]]
 """Makes the card that one caller sees, out of a copy it may change."""
+
+
+_ASKING = {
+    APPROVALS_EXTENSION: "What waits for people, and what they decided, in the status message.",
+    HITL_EXTENSION: "Approvals and questions, asked and answered typed.",
+}
+
+
+def asking(card: AgentCard) -> AgentCard:
+    """Return the card of an agent that asks people, with the extensions it speaks declared."""
+    known = {each.uri for each in card.capabilities.extensions}
+    declaring = AgentCard()
+    declaring.CopyFrom(card)
+    declaring.capabilities.extensions.extend(
+        AgentExtension(uri=uri, description=text)
+        for uri, text in _ASKING.items()
+        if uri not in known
+    )
+    return declaring
 
 
 async def extended_card(

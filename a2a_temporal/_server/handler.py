@@ -49,7 +49,7 @@ from a2a_temporal._log.fold import TERMINAL_STATES, LogState, begin, with_messag
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal._server import push_configs
 from a2a_temporal._server.call import Caller, TenantRequest, caller, describe_call
-from a2a_temporal._server.cards import extended_card
+from a2a_temporal._server.cards import asking, extended_card
 from a2a_temporal._server.checks import check_message, check_task_id
 from a2a_temporal._server.decorators import requires, validated
 from a2a_temporal._server.engine_errors import UNAVAILABLE
@@ -114,7 +114,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
         options: HandlerOptions | None = None,
     ) -> None:
         self.client = client
-        self.agent_card = declared(agent_card)
+        card = asking(agent_card) if isinstance(workflow, type) else agent_card
+        self.agent_card = declared(card)
         self._options = options or HandlerOptions()
         self._agent = self._options.agent or agent_card.name
         _check_configuration(agent_card, task_queue, self._agent)

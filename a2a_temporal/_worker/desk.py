@@ -116,6 +116,7 @@ class Desk:
         """Take a request off the desk, answered or not."""
         if case in self._cases:
             self._cases.remove(case)
+            self._show()
 
     def publish(
         self, text: str, *, record: Record | None = None, refused: str = "", token: str = ""
@@ -144,10 +145,7 @@ class Desk:
         status = TaskStatus(state=self._state(), message=message)
         self._log.emit(TaskStatusUpdateEvent(status=status))
         self._index_approvers()
-        start = self._log.state.start
-        workflow.set_current_details(
-            current_details(self.open_requests, task_id=start.task_id, owner=start.owner)
-        )
+        self._show()
 
     def carried(self) -> dict[str, Any]:
         """Return what the next run needs to know."""
@@ -298,6 +296,13 @@ class Desk:
             for each in self.open_requests
             if each.details is not None
         ]
+
+    def _show(self) -> None:
+        """Let the workflow's page in the Temporal UI say what is open."""
+        start = self._log.state.start
+        workflow.set_current_details(
+            current_details(self.open_requests, task_id=start.task_id, owner=start.owner)
+        )
 
     def _index_approvers(self) -> None:
         # Where nobody is named, the one who made the task is asked.

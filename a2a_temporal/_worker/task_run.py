@@ -317,6 +317,12 @@ class TaskRun:
         choices: list[str] | None = None,
         timeout: timedelta | None,
     ) -> Case:
+        if self.ended:
+            raise ApplicationError(
+                f"{summary!r} was asked after the task had ended. Ask before complete(), fail() "
+                "or reject().",
+                non_retryable=True,
+            )
         request = OpenRequest(
             id="",
             kind=kind,

@@ -10,7 +10,7 @@ from temporalio.exceptions import ApplicationError
 
 from a2a_temporal import PublicError
 from a2a_temporal.activity import Publisher
-from a2a_temporal.workflow import TaskRun, TaskStart
+from a2a_temporal.workflow import TaskRun, TaskStart, text_of
 
 SECRET = "hunter2-SECRET"
 
@@ -210,3 +210,37 @@ class Returns:
     async def run(self, start: TaskStart) -> Any:
         """Return it."""
         return self.task.data
+
+
+@workflow.defn
+class Diary:
+    """Writes down each message, each in a run of its own."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Write until told to stop."""
+        async for message in self.task.messages():
+            text = text_of(message)
+            self.task.add_artifact(f"{text};", artifact_id="diary", append=True)
+            if text == "stop":
+                return
+            self.task.continue_as_new()
+
+
+@workflow.defn
+class AsksTooLate:
+    """Asks after its task has ended."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """End, then ask."""
+        self.task.complete("done")
+        await self.task.require_input("Are you still there?")

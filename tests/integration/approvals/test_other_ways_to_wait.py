@@ -8,10 +8,14 @@ from a2a.types import SubscribeToTaskRequest, TaskState
 from temporalio.client import Client, WorkflowExecutionStatus
 
 from a2a_temporal import Agent
+from a2a_temporal._log.hitl import HITL_EXTENSION
+from a2a_temporal._log.requests import APPROVALS_EXTENSION
 from a2a_temporal.testing import card_of, running_agent, state_of, status_text
 from tests.integration.approvals.flows import PaymentApproval
 from tests.integration.approvals.more_flows import (
+    AsksTooLate,
     Counts,
+    Diary,
     FirstAnswerWins,
     NeedsCredential,
     Reports,
@@ -105,3 +109,30 @@ async def test_what_a_lost_attempt_of_an_activity_published_is_built_anew(
         (report,) = task.artifacts
         assert "".join(part.text for part in report.parts) == "0;1;2;3;4;5;"
         await agent.replay()
+
+
+@pytest.mark.parametrize("cached", [0, 1000])
+async def test_no_message_is_lost_where_one_run_follows_another(
+    skipping: Client, cached: int
+) -> None:
+    async with running_agent(skipping, Diary, max_cached_workflows=cached) as agent:
+        task = await agent.send("begin", wait=False)
+        for number in range(12):
+            await agent.send(str(number), task=task, wait=False)
+        done = await agent.send("stop", task=task)
+        written = "".join(part.text for part in done.artifacts[0].parts)
+        assert written == "".join(f"{number};" for number in range(12)) + "stop;"
+        assert state_of(done) == "completed"
+
+
+async def test_asking_after_the_end_closes_the_workflow(skipping: Client) -> None:
+    async with running_agent(skipping, AsksTooLate) as agent:
+        task = await agent.send("go")
+        assert (state_of(task), status_text(task)) == ("completed", "done")
+        await asyncio.wait_for(agent.workflow(task).result(), 10)
+
+
+async def test_the_card_declares_how_people_are_asked(skipping: Client) -> None:
+    async with running_agent(skipping, PaymentApproval) as agent:
+        declared = {each.uri for each in agent.handler.agent_card.capabilities.extensions}
+        assert {APPROVALS_EXTENSION, HITL_EXTENSION} <= declared

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.client import Client
 
 from a2a_temporal.testing import RefusedError, running_agent, state_of, status_text
@@ -33,6 +34,10 @@ async def test_silence_ends_as_configured(
         assert (state_of(task), said) == (state, text)
         with pytest.raises(RefusedError, match="has ended"):
             await agent.approve(task, by="ann", groups=["finance"])
+        shown: WorkflowMetadata = await agent.workflow(task).query(
+            "__temporal_workflow_metadata", result_type=WorkflowMetadata
+        )
+        assert shown.current_details == ""
         await agent.replay()
 
 
