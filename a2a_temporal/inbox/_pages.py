@@ -227,7 +227,10 @@ def _foreign_reason(request: Request, public_url: str, values: dict[str, str]) -
     """Return why a form is not one of ours; empty when it is."""
     if is_foreign(request, public_url):
         origin = request.headers.get("origin", "another site")
-        return f"This form was sent from {origin}, not from here. Nothing was sent on."
+        return (
+            f"This form was sent from {origin}, not from here. Nothing was sent on. If that is the "
+            "address of this inbox, its operator has to set the public URL."
+        )
     return "" if is_own_form(request, values.get("form", "")) else STALE_FORM
 
 
