@@ -56,6 +56,11 @@ class Process:
         """Whether the child lives (stopped by SIGSTOP counts as living)."""
         return self._child is not None and self._child.poll() is None
 
+    @property
+    def exit_code(self) -> int | None:
+        """How the child ended; None while it lives, or before it was started."""
+        return None if self._child is None else self._child.poll()
+
     def start(self) -> None:
         """Start the child; returns at once."""
         assert not self.running, f"{self.name} runs already"
