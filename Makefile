@@ -16,7 +16,7 @@ help:
 	@echo "make test    all tests, against a real Temporal dev server"
 	@echo "make check   ruff, pyright (strict), import-linter"
 	@echo "make bench   the benchmark table -> benchmarks/RESULTS.md"
-	@echo "make chaos   processes killed at random"
+	@echo "make chaos   processes killed, frozen and restarted at random under load (minutes)"
 	@echo "make soak    the long runs"
 	@echo
 	@echo "PYTHON=python3.13 make ...   chooses the interpreter (now: $(PYTHON))"
@@ -58,8 +58,9 @@ format: $(DEV)
 bench: $(DEV)
 	@$(BIN)/python -m benchmarks.core --write
 
+# CHAOS_SEED=n makes the same plans again; CHAOS_SECONDS and CHAOS_CLIENTS say how much.
 chaos: $(DEV)
-	@$(BIN)/python -m pytest tests/chaos
+	@$(BIN)/python -m pytest tests/chaos -s
 
 soak: $(DEV)
 	@$(BIN)/python -m pytest -m soak tests

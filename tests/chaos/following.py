@@ -55,6 +55,7 @@ class Following:
         self._doubled: list[str] = []
         self._opened = 0
         self._frames = 0
+        self._asked = 0.0
         self._running = asyncio.create_task(self._run())
 
     async def begun(self) -> str:
@@ -116,6 +117,7 @@ class Following:
     @contextlib.asynccontextmanager
     async def _stream(self) -> AsyncGenerator[Frames]:
         caller = self._callers()
+        self._asked = 0.0 if self._cursor else time.time()
         if self.cursors:
             caller = caller.with_headers(A2A_Extensions=URI)
             if self._cursor:
@@ -137,13 +139,13 @@ class Following:
 
     async def _read(self, frames: Frames) -> None:
         """Take frames until the stream ends, or until it is time to hang up."""
-        asked = time.time()
         hang_up = time.monotonic() + self._luck.uniform(0.5, 12)
         taken = 0
         while time.monotonic() < hang_up and not self._over:
             ended = frames.closed
             for frame in frames.received[taken:]:
-                self._take(frame, asked)
+                # Only a stream from now begins with the Task of now.
+                self._take(frame, asked=self._asked if taken == 0 else 0.0)
                 taken += 1
             if ended:
                 if isinstance(frames.failure, CallError):
@@ -153,7 +155,7 @@ class Following:
             await asyncio.sleep(0.03)
         self._journal.counts["stream: cut by the client"] += 1
 
-    def _take(self, frame: Frame, asked: float) -> None:
+    def _take(self, frame: Frame, *, asked: float) -> None:
         self._frames += 1
         if "message" in frame:
             return
@@ -165,11 +167,8 @@ class Following:
         self._cursor = cursor or self._cursor
         self.held = reduced(self.held, frame)
         if "task" in frame or "statusUpdate" in frame:
-            self._journal.saw(
-                frame.get("task") or frame["statusUpdate"],
-                asked=asked if "task" in frame else 0.0,
-                source="stream",
-            )
+            told = frame.get("task") or frame["statusUpdate"]
+            self._journal.saw(told, asked=asked, source="stream")
         if "task" in frame:
             self.task_id = self.task_id or str(frame["task"]["id"])
             self._acknowledge()
