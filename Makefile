@@ -17,7 +17,7 @@ help:
 	@echo "make check   ruff, pyright (strict), import-linter"
 	@echo "make bench   the benchmark table -> benchmarks/RESULTS.md"
 	@echo "make chaos   processes killed, frozen and restarted at random under load (minutes)"
-	@echo "make soak    the long runs"
+	@echo "make soak    half an hour beside 5,000 open streams -> benchmarks/RESULTS.md"
 	@echo
 	@echo "PYTHON=python3.13 make ...   chooses the interpreter (now: $(PYTHON))"
 
@@ -62,8 +62,10 @@ bench: $(DEV)
 chaos: $(DEV)
 	@$(BIN)/python -m pytest tests/chaos -s
 
+# SOAK_MINUTES, SOAK_PARKED and SOAK_RATE make it shorter or smaller.
 soak: $(DEV)
 	@$(BIN)/python -m pytest -m soak tests
+	@$(BIN)/python -m benchmarks.soak --write
 
 clean:
 	rm -rf $(VENV) .a2a-temporal .hypothesis .pytest_cache .ruff_cache .import_linter_cache

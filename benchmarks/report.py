@@ -12,6 +12,8 @@ from pathlib import Path
 from benchmarks.bars import Row
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
+SOAK = "## Soak"
+"""Heading of the last section, which another command writes."""
 
 _HEADINGS = ("name", "figure", "anchor", "ratio", "bar", "ok")
 
@@ -53,8 +55,19 @@ def terminal(rows: Sequence[Row]) -> str:
 
 
 def write(rows: Sequence[Row], *, server: str, load: float) -> None:
-    """Write RESULTS.md."""
-    RESULTS.write_text(_markdown(rows, server=server, load=load))
+    """Write RESULTS.md; what `make soak` has written stays."""
+    _, mark, soak = _present().partition(SOAK)
+    RESULTS.write_text(_markdown(rows, server=server, load=load) + f"\n{mark}{soak}")
+
+
+def write_soak(section: str) -> None:
+    """Write the section of `make soak`, in place of an earlier one."""
+    before, _, _ = _present().partition(SOAK)
+    RESULTS.write_text(f"{before.rstrip()}\n\n{section}")
+
+
+def _present() -> str:
+    return RESULTS.read_text() if RESULTS.exists() else "# Benchmark results\n"
 
 
 def _markdown(rows: Sequence[Row], *, server: str, load: float) -> str:

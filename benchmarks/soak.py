@@ -1,0 +1,271 @@
+"""``python -m benchmarks.soak``: half an hour of steady load beside thousands of parked streams.
+
+5,000 tasks wait for a person, each with an open stream, while three tasks a second come and go. What
+is asked: does any process grow, is a stream lost, and is the end as fast as the beginning?
+Environment: ``SOAK_MINUTES`` (30), ``SOAK_PARKED`` (5000), ``SOAK_RATE`` (3).
+
+Exits with status 1 when a process grows, latency rises, a call fails or a stream is lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import datetime
+import os
+import sys
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import psutil
+from google.protobuf.json_format import MessageToDict
+
+from benchmarks import report
+from benchmarks.agent import request
+from benchmarks.processes import Child, allow_open_files, running
+from benchmarks.stats import p50, p95
+from tests.support.temporal_server import TemporalServer, running_server
+
+MINUTES = float(os.environ.get("SOAK_MINUTES", "30"))
+PARKED = int(os.environ.get("SOAK_PARKED", "5000"))
+RATE = float(os.environ.get("SOAK_RATE", "3"))
+
+# A sixth of the run at each end is compared: five minutes of thirty.
+_ENDS = 6
+_WARM_UP = 0.2
+"""Share of the run after which memory has to stay flat."""
+_GROWTH = 1.05
+_GROWTH_BYTES = 12e6
+"""What an allocator may keep beyond: arenas of a burst."""
+_SLOWER = 1.2
+_AT_ONCE = 24
+_SAMPLES = 120
+_LONG_POLLS = 200
+_OPENED_WITHIN = 1800.0
+
+_TEMPORAL = "the Temporal dev server"
+
+
+@dataclass
+class Readings:
+    """What was measured while it ran: seconds since the start, and a figure."""
+
+    latency: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+    memory: dict[str, list[tuple[float, int]]] = field(
+        default_factory=dict[str, list[tuple[float, int]]]
+    )
+    failed: list[str] = field(default_factory=list[str])
+    dropped: int = 0
+
+    def ends(self, seconds: float) -> tuple[list[float], list[float]]:
+        """Return the latencies of the first and of the last part of the run."""
+        part = seconds / _ENDS
+        first = [took for at, took in self.latency if at <= part]
+        last = [took for at, took in self.latency if at >= seconds - part]
+        return first, last
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One row: a figure, what it is held against, and whether that is kept."""
+
+    what: str
+    figure: str
+    bar: str
+    ok: bool
+
+
+def judged(readings: Readings, seconds: float) -> list[Verdict]:
+    """Hold what was measured against what is asked."""
+    first, last = readings.ends(seconds)
+    slower = p50(last) / p50(first)
+    rows = [
+        Verdict(
+            "latency of a task, last part against the first, p50",
+            f"{p50(last):.0f} / {p50(first):.0f} ms = {slower:.2f}",
+            f"≤ {_SLOWER}",
+            slower <= _SLOWER,
+        ),
+        Verdict("the same, p95", f"{p95(last):.0f} / {p95(first):.0f} ms", "", ok=True),
+    ]
+    for name, samples in readings.memory.items():
+        before, after = growth(samples, seconds)
+        flat = after <= max(before * _GROWTH, before + _GROWTH_BYTES)
+        text = f"{before / 1e6:.0f} → {after / 1e6:.0f} MB"
+        ours = name != _TEMPORAL
+        bar = "flat" if ours else "not ours"
+        rows.append(Verdict(f"memory of {name} after warm-up", text, bar, flat or not ours))
+    rows.append(
+        Verdict("streams lost", f"{readings.dropped} of {PARKED}", "0", readings.dropped == 0)
+    )
+    failed = len(readings.failed)
+    made = len(readings.latency) + failed
+    rows.append(Verdict("calls failed", f"{failed} of {made}", "0", not failed))
+    return rows
+
+
+def growth(samples: Sequence[tuple[float, int]], seconds: float) -> tuple[float, float]:
+    """Return the memory after warm-up and at the end: the lower half of each, so peaks are out."""
+    after = [(at, size) for at, size in samples if at >= seconds * _WARM_UP]
+    third = max(1, len(after) // 3)
+    return _low(after[:third]), _low(after[-third:])
+
+
+def _low(samples: Sequence[tuple[float, int]]) -> float:
+    sizes = sorted(size for _, size in samples)
+    return p50([float(size) for size in sizes[: max(1, len(sizes) // 2)]])
+
+
+async def soak(directory: Path) -> tuple[Readings, float]:
+    """Run it all; returns what was measured, and for how many seconds."""
+    seconds = MINUTES * 60
+    async with _ready(directory) as (http, server, processes):
+        print(f"parking {PARKED} tasks ...", file=sys.stderr)
+        parked = await _park(http)
+        watchers = processes["watchers"]
+        print("opening their streams ...", file=sys.stderr)
+        await watchers.ask(open=parked, within=_OPENED_WITHIN)
+        readings = Readings()
+        print(f"running for {MINUTES:g} minutes ...", file=sys.stderr)
+        begun = time.monotonic()
+        watching = asyncio.create_task(_watch(readings, server, processes, begun, seconds))
+        await _steadily(http, readings, begun, seconds)
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        readings.dropped = (await watchers.ask(report=True))["dropped"]
+        return readings, seconds
+
+
+@contextlib.asynccontextmanager
+async def _ready(
+    directory: Path,
+) -> AsyncGenerator[tuple[httpx.AsyncClient, TemporalServer, dict[str, Child]]]:
+    async with contextlib.AsyncExitStack() as stack:
+        server = await stack.enter_async_context(running_server(directory))
+        os.environ.update(TEMPORAL_ADDRESS=server.address, TASK_QUEUE="soak")
+        os.environ.pop("TEMPORAL_NAMESPACE", None)
+        api = await stack.enter_async_context(running("api", str(_LONG_POLLS), logs=directory))
+        worker = await stack.enter_async_context(running("worker", logs=directory))
+        port = str(api.ready["port"])
+        watchers = await stack.enter_async_context(running("watchers", port, logs=directory))
+        http = await stack.enter_async_context(
+            httpx.AsyncClient(
+                base_url=f"http://127.0.0.1:{port}", headers={"A2A-Version": "1.0"}, timeout=60
+            )
+        )
+        yield http, server, {"api": api, "worker": worker, "watchers": watchers}
+
+
+async def _park(http: httpx.AsyncClient) -> list[str]:
+    gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def one() -> str:
+        async with gate:
+            task = await _send(http, "ask")
+            assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED", task
+            return str(task["id"])
+
+    return await asyncio.gather(*(one() for _ in range(PARKED)))
+
+
+async def _steadily(
+    http: httpx.AsyncClient, readings: Readings, begun: float, seconds: float
+) -> None:
+    """Send tasks at the rate that is asked for, however long each takes."""
+    sending: set[asyncio.Task[None]] = set()
+    number = 0
+    while (now := time.monotonic() - begun) < seconds:
+        due = number / RATE
+        if now < due:
+            await asyncio.sleep(due - now)
+        number += 1
+        task = asyncio.create_task(_one(http, readings, begun))
+        sending.add(task)
+        task.add_done_callback(sending.discard)
+    await asyncio.gather(*sending)
+
+
+async def _one(http: httpx.AsyncClient, readings: Readings, begun: float) -> None:
+    at = time.monotonic()
+    try:
+        task = await _send(http, "answer")
+        assert task["status"]["state"] == "TASK_STATE_COMPLETED", task
+    except (AssertionError, httpx.HTTPError) as error:
+        readings.failed.append(repr(error))
+        return
+    readings.latency.append((at - begun, (time.monotonic() - at) * 1e3))
+
+
+async def _send(http: httpx.AsyncClient, text: str) -> dict[str, Any]:
+    message = request(text, message_id=str(uuid4()))
+    response = await http.post("/message:send", json=MessageToDict(message))
+    response.raise_for_status()
+    return response.json()["task"]
+
+
+async def _watch(
+    readings: Readings,
+    server: TemporalServer,
+    processes: dict[str, Child],
+    begun: float,
+    seconds: float,
+) -> None:
+    while True:
+        at = time.monotonic() - begun
+        sizes = {name: process.memory for name, process in processes.items() if name != "watchers"}
+        sizes[_TEMPORAL] = psutil.Process(server.process.pid).memory_info().rss
+        for name, size in sizes.items():
+            readings.memory.setdefault(name, []).append((at, size))
+        await asyncio.sleep(seconds / _SAMPLES)
+
+
+def written(rows: Sequence[Verdict], *, load: float) -> str:
+    """Return the figures as a section of RESULTS.md."""
+    today = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
+    lines = [
+        report.SOAK,
+        "",
+        f"{today} · {MINUTES:g} minutes, {PARKED} parked tasks with a stream each, {RATE:g} tasks "
+        f"a second · {os.cpu_count()} cores, load {load:.1f} before the run",
+        "",
+        "| what | figure | bar | ok |",
+        "|---|--:|--:|---|",
+        *(
+            f"| {row.what} | {row.figure} | {row.bar} | {'yes' if row.ok else 'NO'} |"
+            for row in rows
+        ),
+        "",
+        "Written by `make soak`. Memory is the resident set.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
+    parser.add_argument("--write", action="store_true", help=f"write into {report.RESULTS.name}")
+    options = parser.parse_args(arguments)
+    allow_open_files(PARKED + 1000)
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory(prefix="a2a-temporal-soak-") as directory:
+        readings, seconds = asyncio.run(soak(Path(directory)))
+    rows = judged(readings, seconds)
+    for row in rows:
+        print(f"{'ok ' if row.ok else 'NO '} {row.what}: {row.figure} {row.bar}")
+    for failure in readings.failed[:5]:
+        print(f"    {failure}")
+    if options.write:
+        report.write_soak(written(rows, load=load))
+    return 0 if all(row.ok for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
