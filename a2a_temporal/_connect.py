@@ -56,7 +56,7 @@ async def connect(
         data_converter: Codec and external storage included; API and workers must use the same one.
             Without a codec it gets an :class:`~a2a_temporal.EncryptionCodec` when
             ``A2A_TEMPORAL_ENCRYPTION_KEYS`` is set; without external storage a
-            :class:`~a2a_temporal.FileSystemStorage` when ``A2A_TEMPORAL_STORAGE`` names a directory.
+            :class:`~a2a_temporal.FileSystemStorage` when ``A2A_TEMPORAL_STORAGE`` is.
         plugins: Client plugins, handed to `temporalio.client.Client`.
         interceptors: Client interceptors, handed on likewise.
         identity: The name of this process in the Temporal UI; process id and host when None.

@@ -42,9 +42,8 @@ class HandlerOptions:
         blocking_limit: How long a blocking SendMessage waits at most; then it answers with the
             task as it is. ``None`` waits for as long as the client does.
         read_timeout: Bound of every single call to Temporal.
-        maximum_message_bytes: Largest message that is accepted, in bytes of JSON; 1.4 MB by default,
-            20 MB with ExternalStorage on the client's data converter. More without it is refused
-            by Temporal.
+        maximum_message_bytes: Largest message that is accepted, in bytes of JSON. By default 1.4
+            MB, or 20 MB with ExternalStorage on the client's data converter.
         long_polls: Temporal long polls this process holds at once; a namespace allows about 1,200
             for each frontend. Quiet streams beyond it are woken by one shared query.
         forwarded_headers: Request headers (lower case) the agent's code may see. Never put one

@@ -1,0 +1,54 @@
+"""``docker-compose.yml`` as tests read it."""
+
+import re
+from dataclasses import dataclass
+from typing import Any, cast
+
+import yaml
+
+from tests.support.processes import ROOT
+
+FILE = ROOT / "docker-compose.yml"
+
+
+@dataclass(frozen=True)
+class Service:
+    """One service of the file."""
+
+    name: str
+    fields: dict[str, Any]
+
+    @property
+    def ours(self) -> bool:
+        """Whether it runs this project's own image."""
+        return str(self.fields.get("image", "")).startswith("a2a-temporal:")
+
+    @property
+    def command(self) -> list[str]:
+        """Its arguments."""
+        return [str(each) for each in cast("list[Any]", self.fields.get("command", []))]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Its environment, defaults filled in."""
+        given = cast("dict[str, Any]", self.fields.get("environment", {}))
+        return {name: _with_defaults(str(value)) for name, value in given.items()}
+
+
+def load() -> dict[str, Any]:
+    """Return the whole file."""
+    return cast("dict[str, Any]", yaml.safe_load(FILE.read_text(encoding="utf-8")))
+
+
+def services() -> dict[str, Service]:
+    """Return the services by name."""
+    return {name: Service(name, fields) for name, fields in load()["services"].items()}
+
+
+def config(name: str) -> str:
+    """Return the text of an inline config, as the container sees it."""
+    return str(load()["configs"][name]["content"]).replace("$$", "$")
+
+
+def _with_defaults(value: str) -> str:
+    return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", value)

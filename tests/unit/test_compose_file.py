@@ -1,0 +1,94 @@
+"""docker-compose.yml says only what the command line and the image understand."""
+
+import json
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from a2a_temporal._cli import main
+from a2a_temporal._cli.agents import load_agent
+from a2a_temporal._connection_settings import resolve
+from a2a_temporal._log.wire import SEARCH_ATTRIBUTES
+from tests.support.compose import config, load, services
+from tests.support.processes import ROOT
+
+OURS = [service for service in services().values() if service.ours]
+
+
+def test_every_image_is_pinned_to_a_version() -> None:
+    for service in services().values():
+        version = str(service.fields["image"]).partition(":")[2]
+        assert re.search(r"\d+\.\d+", version), service.name
+    for line in (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines():
+        if line.startswith("FROM"):
+            assert re.search(r":\d+\.\d+\.\d+", line), line
+
+
+def test_the_image_runs_as_nobody_special() -> None:
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    assert "USER a2a" in lines
+    assert lines.index("USER a2a") < lines.index('ENTRYPOINT ["a2a-temporal"]')
+    for service in OURS:
+        assert service.fields["read_only"] is True, service.name
+        assert service.fields["cap_drop"] == ["ALL"], service.name
+
+
+@pytest.mark.parametrize("service", OURS, ids=lambda each: each.name)
+def test_every_command_is_one_the_command_line_takes(service: object, tmp_path: Path) -> None:
+    assert isinstance(service, type(OURS[0]))
+    people = tmp_path / "people"
+    people.write_text(config("people"), encoding="utf-8")
+    name, *given = service.command
+    arguments = [each.replace("/run/secrets/people", str(people)) for each in given]
+    command = main.commands[name]
+    with command.make_context(name, arguments) as context:
+        agent = context.params.get("agent")
+    if agent is not None:
+        assert load_agent(agent).card.name
+
+
+@pytest.mark.parametrize("service", OURS, ids=lambda each: each.name)
+def test_every_variable_is_one_that_is_read(service: object) -> None:
+    assert isinstance(service, type(OURS[0]))
+    command = main.commands[service.command[0]]
+    read = {
+        name
+        for option in command.params
+        if isinstance(option, click.Option) and isinstance(option.envvar, str)
+        for name in [option.envvar]
+    }
+    source = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "a2a_temporal").rglob("*.py")
+    )
+    for name in service.environment:
+        assert name in read or f'"{name}"' in source or name.startswith("TEMPORAL_"), name
+    assert resolve(env=service.environment).address == "temporal:7233"
+
+
+def test_server_and_worker_meet_on_one_task_queue() -> None:
+    api, worker = services()["api"], services()["worker"]
+    assert api.environment["TASK_QUEUE"] == worker.environment["TASK_QUEUE"]
+    assert api.command[1] == worker.command[1]
+    assert api.fields["deploy"]["replicas"] == worker.fields["deploy"]["replicas"] == 2
+
+
+def test_the_setup_registers_every_search_attribute() -> None:
+    (script,) = services()["temporal-setup"].command
+    for name, kind in SEARCH_ATTRIBUTES.items():
+        assert f"--name {name} --type {kind}" in " ".join(script.split())
+
+
+def test_every_config_and_volume_that_is_used_is_there() -> None:
+    known = load()["configs"].keys()
+    for service in services().values():
+        for used in service.fields.get("configs", []):
+            assert used["source"] in known, service.name
+    people = json.loads(config("people"))
+    assert {person["name"] for person in people.values()} == {"ann", "bob", "cfo"}
+
+
+def test_every_long_running_service_of_ours_that_answers_requests_has_a_health_check() -> None:
+    for name in ("api", "inbox", "proxy", "postgresql", "temporal"):
+        assert services()[name].fields["healthcheck"]["test"], name
