@@ -7,6 +7,7 @@ Order matters: the SDK's REST routes end in ``/{tenant}``, which swallows every 
 
 import asyncio
 import contextlib
+import json
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from dataclasses import dataclass
 from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
 from a2a.server.routes.common import ServerCallContextBuilder
 from a2a.types import AgentCard
-from a2a.utils.errors import A2AError
+from a2a.utils.error_handlers import build_rest_error_payload
+from a2a.utils.errors import A2AError, InvalidRequestError
 from sse_starlette.sse import EventSourceResponse
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -100,7 +102,7 @@ def create_app(
         rpc_routes = [v0_3.beside(route) for route in rpc_routes]
         sdk_rest_routes = [*rest_routes(sealed, builder), *sdk_rest_routes]
     answering = _Answering(streams, handler.agent_card, builder)
-    served_rest = [answering.by(route) for route in sdk_rest_routes]
+    served_rest = [answering.by(_decoded(route)) for route in sdk_rest_routes]
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
@@ -210,6 +212,27 @@ class _Answering:
         if isinstance(response, EventSourceResponse):
             return self.streams.adopt(response, with_ids=RESUMABLE_STREAMS in active)
         return response
+
+
+def _decoded(route: BaseRoute) -> BaseRoute:
+    """Answer a REST body that is no JSON as the client's error it is."""
+    if isinstance(route, Mount):
+        return Mount(route.path, routes=[_decoded(inner) for inner in route.routes])
+    if not isinstance(route, Route):
+        return route
+    endpoint: Endpoint = route.endpoint
+
+    async def answer(request: Request) -> Response:
+        body = await request.body()
+        try:
+            if body:
+                json.loads(body)
+        except (ValueError, RecursionError):
+            error = InvalidRequestError(message="The request body is not valid JSON")
+            return JSONResponse(build_rest_error_payload(error), status_code=400)
+        return await endpoint(request)
+
+    return Route(route.path, answer, methods=list(route.methods or ()))
 
 
 def _parsed(route: BaseRoute) -> BaseRoute:

@@ -105,15 +105,24 @@ class UrlGuard:
         for entry in allowed_hosts:
             self._allow(entry)
 
-    async def check(self, url: str) -> Destination:
+    async def check(self, url: str, *, registering: bool = False) -> Destination:
         """Check a URL and resolve its host.
+
+        Args:
+            url: The URL.
+            registering: Nothing is sent yet: a host that is allowed by name need not exist now.
 
         Raises:
             UrlRefusedError: Nothing may be sent there.
         """
         parts, port = _parse(url)
         host = (parts.hostname or "").rstrip(".").lower()
-        addresses = await self._addresses(host, port)
+        try:
+            addresses = await self._addresses(host, port)
+        except UrlRefusedError:
+            if not (registering and self._is_allowed(host, port)):
+                raise
+            addresses = []
         if not self._is_allowed(host, port):
             for address in addresses:
                 if is_internal(address) and not self._in_allowed_network(address):

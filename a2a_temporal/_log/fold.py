@@ -132,6 +132,14 @@ class LogState:
         """True when a caller who waits for ``turn`` has an answer (A2A 1.0 section 3.2.2)."""
         return self.terminal or (self.interrupted and self.status_turn >= turn)
 
+    def waits_for(self, turn: int) -> bool:
+        """True when the agent's code has returned for ``turn``, and left the task waiting.
+
+        While it has not, an AUTH_REQUIRED may be answered out of band (A2A 1.0 section 7.6.1).
+        """
+        over = self.turn > turn or (self.turn == turn and self.turn_done)
+        return over and self.interrupted and self.status_turn >= turn
+
     @property
     def turns(self) -> int:
         """The number of client messages accepted so far."""

@@ -364,8 +364,13 @@ class Reader:
         """Return what is over as soon as the log has grown since this call, or has ended."""
         return self._follower.changed()
 
-    async def events(self) -> AsyncIterator[LogEvent]:
+    async def events(
+        self, until: Callable[[LogState], bool] = lambda _: False
+    ) -> AsyncIterator[LogEvent]:
         """Yield what follows this reader's position; ends when the log does.
+
+        Args:
+            until: Ends it as well, once all that the log holds has been yielded.
 
         A reader that fell far behind gets the Task as it is now in place of what it missed.
 
@@ -384,6 +389,6 @@ class Reader:
                     yield event
             if follower.failure is not None:
                 raise follower.failure
-            if follower.finished:
+            if follower.finished or until(self.state):
                 return
             await follower.changed()

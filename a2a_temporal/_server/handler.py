@@ -180,7 +180,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
             yield places.stamped(before, sent.reader.taken)
             if sent.answered:
                 return
-            async for event in sent.reader.events():
+            async for event in sent.reader.events(lambda state: state.waits_for(sent.turn)):
                 yield places.stamped(_trimmed(event.event, params), event.cursor)
                 if _ends_turn(event, sent.turn):
                     return

@@ -86,7 +86,7 @@ class PushConfigs:
                 "have. Delete one."
             )
         try:
-            await self._guard.check(config.url)
+            await self._guard.check(config.url, registering=True)
         except UrlRefusedError as refusal:
             raise InvalidParamsError(
                 f"The push notification URL is refused: {refusal}."

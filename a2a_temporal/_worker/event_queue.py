@@ -128,6 +128,9 @@ class PublishingQueue(EventQueue):
         said_with_it = bool(self._waiting)
         while self._waiting:
             await self._send_batch(done=done)
+        if done and not said_with_it and self.state == TaskState.TASK_STATE_AUTH_REQUIRED:
+            # Otherwise streams would wait for a credential that nobody here waits for.
+            await self._send_batch(done=True)
         self._left = done and said_with_it and self._last_word
 
     def abandon(self) -> None:

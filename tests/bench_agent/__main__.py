@@ -71,6 +71,7 @@ async def run_api(options: argparse.Namespace) -> None:
         output_modes=options.output_mode or MEDIA_TYPES,
         extensions=options.extension,
         required_extensions=options.required_extension,
+        rpc_path=options.rpc_path,
         grpc_port=options.grpc_port,
         extended=options.extended_card,
     )
@@ -89,7 +90,7 @@ async def run_api(options: argparse.Namespace) -> None:
             extended_card_modifier=greet if options.extended_card else None,
         ),
     )
-    app = create_app(handler, middleware=[bearer_names()])
+    app = create_app(handler, middleware=[bearer_names()], rpc_path=options.rpc_path)
     server = uvicorn.Server(
         uvicorn.Config(
             app,
@@ -192,6 +193,7 @@ def _parser() -> argparse.ArgumentParser:
     api.add_argument("--port", type=int, required=True)
     api.add_argument("--host", default="127.0.0.1")
     api.add_argument("--url", help="the URL the card names, when a proxy stands in front")
+    api.add_argument("--rpc-path", default="/")
     api.add_argument("--grpc-port", type=int)
     api.add_argument("--extended-card", action="store_true")
     api.add_argument("--client-task-ids", action="store_true")

@@ -11,6 +11,7 @@ from a2a.server.tasks import TaskUpdater
 from a2a.types import Message, Role, Task, TaskState, TaskStatus
 
 from a2a_temporal.activity import current_turn
+from tests.bench_agent import tck
 from tests.bench_agent.commands import COMMANDS, names_command, split
 from tests.bench_agent.ledger import Ledger, OutOfBand
 from tests.bench_agent.work import THEN, Work
@@ -28,6 +29,10 @@ class BenchAgent(AgentExecutor):
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         """Run one turn."""
+        asked_by_a_suite = tck.behavior(context)
+        if asked_by_a_suite is not None:
+            await tck.run(asked_by_a_suite, context, event_queue)
+            return
         work = self._work(context, event_queue)
         try:
             await _run(work)

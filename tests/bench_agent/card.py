@@ -20,11 +20,15 @@ def bench_card(
     output_modes: Sequence[str] = MEDIA_TYPES,
     extensions: Sequence[str] = (),
     required_extensions: Sequence[str] = (),
+    rpc_path: str = "/",
     grpc_port: int | None = None,
     extended: bool = False,
 ) -> AgentCard:
     """Describe the agent as it is served at a URL: JSON-RPC and REST, both at the root."""
-    addresses = {TransportProtocol.JSONRPC: url, TransportProtocol.HTTP_JSON: url}
+    addresses = {
+        TransportProtocol.JSONRPC: url + rpc_path.rstrip("/"),
+        TransportProtocol.HTTP_JSON: url,
+    }
     if grpc_port is not None:
         addresses[TransportProtocol.GRPC] = f"{urlsplit(url).hostname}:{grpc_port}"
     return AgentCard(
