@@ -43,6 +43,10 @@ async def approvals(office: Office, *arguments: str) -> Ran:
     return await command(office, "approvals", *arguments)
 
 
+def as_ann(office: Office) -> list[str]:
+    return ["--by", "ann", "--group", office.group]
+
+
 async def test_from_the_list_to_an_approval_to_its_record(office: Office, tmp_path: Path) -> None:
     task = await office.ask(summary="Pay\x1b[31m 5\r\nto X?")
 
@@ -83,14 +87,14 @@ async def test_from_the_list_to_an_approval_to_its_record(office: Office, tmp_pa
 
 
 async def test_rejecting_answering_and_what_is_refused(office: Office) -> None:
-    task = await office.ask(approvers=["*"])
+    task = await office.ask()
     question = await office.ask(choices=["a"])
     wrong = await approvals(office, "answer", task.id, "hello", "--by", "ann")
     assert (wrong.code, "approval-1" in wrong.err) == (1, True)
-    rejected = await approvals(office, "reject", task.id, "--by", "ann", "-m", "no", "--json")
+    rejected = await approvals(office, "reject", task.id, *as_ann(office), "-m", "no", "--json")
     assert json.loads(rejected.out)["record"]["decision"] == "reject"
     assert state_of(await office.agent.settled(task)) == "rejected"
-    late = await approvals(office, "approve", task.id, "--by", "ann")
+    late = await approvals(office, "approve", task.id, *as_ann(office))
     assert (late.code, "has ended" in late.err) == (1, True)
     answered = await approvals(office, "answer", question.id, "a", "--by", office.name("carl"))
     assert answered.out.startswith("Answered")
@@ -99,17 +103,17 @@ async def test_rejecting_answering_and_what_is_refused(office: Office) -> None:
 
 
 async def test_details_that_are_no_longer_what_was_seen_do_not_count(office: Office) -> None:
-    task = await office.ask(approvers=["*"])
-    refused = await approvals(office, "approve", task.id, "--by", "ann", "--seen", "0" * 64)
+    task = await office.ask()
+    refused = await approvals(office, "approve", task.id, *as_ann(office), "--seen", "0" * 64)
     assert (refused.code, "have changed" in refused.err) == (1, True)
 
 
 async def test_without_a_worker_an_answer_is_stored_and_repeating_it_is_harmless(
     office: Office,
 ) -> None:
-    task = await office.ask(approvers=["*"])
+    task = await office.ask()
     await office.agent.stop_worker()
-    again = ["approve", task.id, "--by", "ann", "--token", "once"]
+    again = ["approve", task.id, *as_ann(office), "--token", "once"]
     for _ in range(2):
         stored = await approvals(office, *again)
         assert (stored.code, "Stored" in stored.out) == (0, True)
