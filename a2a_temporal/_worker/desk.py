@@ -42,6 +42,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
 
 _APPROVERS = SearchAttributeKey.for_keyword_list(wire.APPROVERS_ATTRIBUTE)
+_TIME_TO_READ = timedelta(seconds=3)
 _PLAIN = (type(None), dict, list, str, int, float, bool)
 _VERDICTS: dict[str, Verdict] = {
     wire.APPROVE_SIGNAL: "approve",
@@ -60,6 +61,7 @@ class Case:
     records: list[Record] = field(default_factory=list[Record])
     answer: Any = None
     message: Message | None = None
+    shown_at: datetime | None = None
 
 
 class Desk:
@@ -99,6 +101,7 @@ class Desk:
     def open(self, case: Case, text: str) -> None:
         """Put a request on the desk and tell everybody."""
         self._cases.append(case)
+        case.shown_at = workflow.now()
         self.publish(text)
 
     def identify(self, request: OpenRequest) -> None:
@@ -116,7 +119,6 @@ class Desk:
         """Take a request off the desk, answered or not."""
         if case in self._cases:
             self._cases.remove(case)
-            self._show()
 
     def publish(
         self, text: str, *, record: Record | None = None, refused: str = "", token: str = ""
@@ -145,7 +147,14 @@ class Desk:
         status = TaskStatus(state=self._state(), message=message)
         self._log.emit(TaskStatusUpdateEvent(status=status))
         self._index_approvers()
-        self._show()
+        self.show()
+
+    def show(self) -> None:
+        """Let the workflow's page in the Temporal UI say what is open."""
+        start = self._log.state.start
+        workflow.set_current_details(
+            current_details(self.open_requests, task_id=start.task_id, owner=start.owner)
+        )
 
     def carried(self) -> dict[str, Any]:
         """Return what the next run needs to know."""
@@ -232,12 +241,20 @@ class Desk:
         elif record.changed_details:
             # Whoever has seen the old details must not approve the new ones unseen.
             self.identify(case.request)
+            case.shown_at = workflow.now()
             text += f" It is {case.request.id} now. {how_to_answer(case.request)}"
         self.publish(text, record=record, token=answer.token)
 
     def _case_for(self, answer: Answer) -> Case:
         request = find(self.open_requests, answer, kinds_for(answer.verdict))
-        return next(case for case in self._cases if case.request is request)
+        case = next(case for case in self._cases if case.request is request)
+        new = case.shown_at is not None and workflow.now() - case.shown_at < _TIME_TO_READ
+        if request.explicit and not answer.request and new:
+            raise RefusedError(
+                f"{request.id!r} was asked only just now, and this answer may be meant for what was "
+                f'asked before. Look again, and name it: {{"request": "{request.id}"}}.'
+            )
+        return case
 
     def _check(self, case: Case, answer: Answer) -> Any:
         """Return the changed details, validated; ``None`` when nothing was changed."""
@@ -296,13 +313,6 @@ class Desk:
             for each in self.open_requests
             if each.details is not None
         ]
-
-    def _show(self) -> None:
-        """Let the workflow's page in the Temporal UI say what is open."""
-        start = self._log.state.start
-        workflow.set_current_details(
-            current_details(self.open_requests, task_id=start.task_id, owner=start.owner)
-        )
 
     def _index_approvers(self) -> None:
         # Where nobody is named, the one who made the task is asked.

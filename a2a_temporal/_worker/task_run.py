@@ -177,19 +177,19 @@ class TaskRun:
 
     def complete(self, text: str = "") -> None:
         """End the task: COMPLETED. What comes after changes nothing."""
-        self._log.emit_status(TaskState.TASK_STATE_COMPLETED, text)
+        self._end(TaskState.TASK_STATE_COMPLETED, text)
 
     def fail(self, text: str) -> None:
         """End the task: FAILED, with a text the client reads."""
-        self._log.emit_status(TaskState.TASK_STATE_FAILED, text)
+        self._end(TaskState.TASK_STATE_FAILED, text)
 
     def reject(self, text: str = "") -> None:
         """End the task: REJECTED, the agent will not do it."""
-        self._log.emit_status(TaskState.TASK_STATE_REJECTED, text)
+        self._end(TaskState.TASK_STATE_REJECTED, text)
 
     def cancel(self) -> None:
         """End the task: CANCELED."""
-        self._log.emit_status(TaskState.TASK_STATE_CANCELED)
+        self._end(TaskState.TASK_STATE_CANCELED)
 
     # -------------------------------------------------------------------- ask
 
@@ -303,6 +303,10 @@ class TaskRun:
         waiting = [*self._desk.messages, *self._log.inbox]
         self._log.continue_as_new(waiting, also={"desk": self._desk.carried()})
 
+    def _end(self, state: TaskState, text: str = "") -> None:
+        self._log.emit_status(state, text)
+        self._desk.show()
+
     async def _serve(self) -> None:
         try:
             await self._desk.serve()
@@ -345,10 +349,9 @@ class TaskRun:
         """Return once the request has an outcome or its deadline has passed."""
         self._desk.withdraw(case)
         self._desk.open(case, text)
-        deadline = case.request.deadline
         try:
             while not case.outcome:
-                left = until(deadline) if timeout is not None else None
+                left = until(case.request.deadline) if timeout is not None else None
                 if left is not None and left <= timedelta(0):
                     return
                 pause = min((each for each in (left, remind_every) if each), default=None)

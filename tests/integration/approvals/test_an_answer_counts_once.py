@@ -1,6 +1,7 @@
 """An answer given while no worker runs, repeated, or met by a fresh worker first, counts once."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 from temporalio.client import Client
@@ -107,3 +108,20 @@ async def test_the_same_token_tells_the_same_outcome(skipping: Client) -> None:
         assert first.record == again.record
         (request,) = await agent.requests(task)
         assert len(request.records) == 1
+
+
+async def test_a_second_press_of_the_same_button_is_not_for_the_next_request(
+    skipping: Client,
+) -> None:
+    async with running_agent(skipping, TwoInARow, max_cached_workflows=0) as agent:
+        task = await agent.send("go")
+        await agent.workflow(task).signal("approve")
+        await agent.told(task, "Do B?")
+        await agent.workflow(task).signal("approve")
+        await agent.told(task, "asked only just now")
+        assert len(await agent.records(task)) == 1
+        await agent.skip(task, timedelta(minutes=1))
+        await agent.workflow(task).signal("approve")
+        task = await agent.settled(await agent.until(task, "completed"))
+        assert task.artifacts[0].parts[0].text == "A B"
+        await agent.replay()

@@ -28,6 +28,7 @@ async def test_rounds_until_an_editor_changes_the_words_and_agrees(
         records = await agent.records(task)
         assert [(each.decision, each.by, each.changed_details) for each in records] == [
             ("reject", "eve", False),
+            ("answer", "requester", False),
             ("approve", "eve", True),
         ]
         await agent.replay()
