@@ -84,6 +84,7 @@ async def run_api(options: argparse.Namespace) -> None:
         task_queue=_task_queue(),
         workflow=BenchTask,
         options=HandlerOptions(
+            direct_message_wait=timedelta(seconds=options.direct_message_wait),
             push=push_options(options),
             client_task_ids=options.client_task_ids,
             extended_agent_card=extended if options.extended_card else None,
@@ -197,6 +198,11 @@ def _parser() -> argparse.ArgumentParser:
     api.add_argument("--grpc-port", type=int)
     api.add_argument("--extended-card", action="store_true")
     api.add_argument("--client-task-ids", action="store_true")
+    api.add_argument(
+        "--direct-message-wait",
+        type=float,
+        default=HandlerOptions().direct_message_wait.total_seconds(),
+    )
     api.add_argument("--no-streaming", action="store_true")
     api.add_argument("--push", action="store_true")
     api.add_argument("--input-mode", action="append")

@@ -33,7 +33,7 @@ async def test_chunks_make_one_artifact(cluster: Cluster) -> None:
 async def test_an_append_without_a_beginning_creates_the_artifact(cluster: Cluster) -> None:
     async def scenario(caller: Caller) -> None:
         async with caller.stream("append all of it") as frames:
-            received = await frames.to_the_end(within=15)
+            received = await frames.to_the_end(within=30)
         (update,) = [f["artifactUpdate"] for f in received if "artifactUpdate" in f]
         assert not update.get("append")
         task = await caller.get(received[0]["task"]["id"])

@@ -50,7 +50,7 @@ async def test_a_credential_is_waited_for_with_streams_open(cluster: Cluster) ->
 
             cluster.release(task_id, secret)
 
-            received = await frames.to_the_end(within=10)
+            received = await frames.to_the_end(within=30)
         assert [state_in(frame) for frame in received if state_in(frame)][-2:] == [
             "WORKING",
             "COMPLETED",

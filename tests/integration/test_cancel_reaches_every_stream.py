@@ -28,7 +28,7 @@ async def _six_streams_end_alike(cluster: Cluster, canceler: Caller) -> None:
         answer = await canceler.cancel(task_id)
 
         assert state(answer) == "CANCELED"
-        received = await all_of(*(frames.to_the_end(within=15) for frames in subscribers))
+        received = await all_of(*(frames.to_the_end(within=30) for frames in subscribers))
     for frames in received:
         assert frames[1:] == received[0][1:]
         assert len(terminal_frames(frames)) == 1

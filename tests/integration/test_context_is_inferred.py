@@ -16,8 +16,8 @@ async def test_a_follow_up_without_context_carries_that_of_its_task(cluster: Clu
             caller.subscribe(parked["id"]) as subscription,
             caller.stream("whoami", task_id=parked["id"]) as stream,
         ):
-            received = await subscription.to_the_end(within=15)
-            received += await stream.to_the_end(within=15)
+            received = await subscription.to_the_end(within=30)
+            received += await stream.to_the_end(within=30)
         done = await caller.get(parked["id"])
 
         assert artifact_data(done, "whoami")["contextId"] == context_id

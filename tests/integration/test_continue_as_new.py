@@ -27,7 +27,7 @@ async def test_turns_streams_and_answers_cross_runs(new_cluster: NewCluster) -> 
                 await here.send_task("effect pay; ask paid?", **once)
                 await here.send_task("effect pay; ask paid?", **once)
                 done = await here.send_task("echo done", task_id=task_id)
-                received = await frames.to_the_end(within=20)
+                received = await frames.to_the_end(within=30)
 
             assert state(done) == "COMPLETED"
             assert done["contextId"] == context_id

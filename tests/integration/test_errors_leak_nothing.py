@@ -17,7 +17,7 @@ async def _every_byte(caller: Caller, cluster: Cluster, command: str) -> tuple[J
     blocking = await caller.send("echo before; " + command)
     seen.append(json.dumps(blocking))
     async with caller.stream(command) as frames:
-        seen.append(json.dumps(await frames.to_the_end(within=20)))
+        seen.append(json.dumps(await frames.to_the_end(within=30)))
     started = await caller.start(command)
 
     async def failed() -> Json | None:

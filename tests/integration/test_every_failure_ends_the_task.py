@@ -23,7 +23,7 @@ async def test_every_kind_of_exception_ends_failed(cluster: Cluster) -> None:
             task = await within(20, caller.send_task(command), what=command)
             assert state(task) == "FAILED", f"{command}: {task}"
             async with caller.stream(command) as frames:
-                received = await frames.to_the_end(within=10)
+                received = await frames.to_the_end(within=30)
             assert state_in(received[-1]) == "FAILED", command
             await refused(caller.cancel(task["id"]), code=-32002)
 

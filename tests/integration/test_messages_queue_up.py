@@ -18,7 +18,7 @@ async def test_five_messages_at_once_are_handled_one_after_another(cluster: Clus
                     for n, text in enumerate(texts)
                 )
             )
-            received = await frames.to_the_end(within=20)
+            received = await frames.to_the_end(within=30)
 
         assert {state(answer) for answer in answers} == {"COMPLETED"}
         assert len(terminal_frames(received)) == 1

@@ -36,7 +36,7 @@ async def test_a_resubscription_elsewhere_completes_the_artifact(
             async with other.subscribe(task_id) as frames:
                 snapshot = (await frames.next(within=15))["task"]
                 assert len(artifact_text(snapshot, "chunks")) >= 5 * SIZE
-                received = await frames.to_the_end(within=20)
+                received = await frames.to_the_end(within=30)
 
             assert state_in(received[-1]) == "COMPLETED"
             assert len(terminal_frames(received)) == 1

@@ -49,9 +49,9 @@ async def test_subscribers_on_two_servers_get_the_same_events_of_every_turn(
             own_turns: list[list[Frame]] = []
             for answer in ("one", "two"):
                 async with caller.stream(answer, task_id=task_id) as own:
-                    own_turns.append(await own.to_the_end(within=20))
+                    own_turns.append(await own.to_the_end(within=30))
 
-            received = await all_of(*(frames.to_the_end(within=20) for frames in subscribers))
+            received = await all_of(*(frames.to_the_end(within=30) for frames in subscribers))
         stalled.close()
 
         assert state_in(own_turns[0][-1]) == "INPUT_REQUIRED"

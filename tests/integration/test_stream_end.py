@@ -31,7 +31,7 @@ async def test_every_stream_ends_with_the_state_the_task_has(cluster: Cluster) -
         ):
             async with caller.stream(command) as frames:
                 assert "task" in await frames.next()
-                task = await _ends_as_the_task_does(caller, frames, within=15)
+                task = await _ends_as_the_task_does(caller, frames, within=30)
             assert state(task) == end, command
 
     await over_every_binding(cluster.caller, scenario)
@@ -40,14 +40,14 @@ async def test_every_stream_ends_with_the_state_the_task_has(cluster: Cluster) -
 async def test_a_question_ends_the_stream_of_its_turn(cluster: Cluster) -> None:
     async def scenario(caller: Caller) -> None:
         async with caller.stream("ask colour?") as frames:
-            received = await frames.to_the_end(within=10)
+            received = await frames.to_the_end(within=30)
             task_id = received[0]["task"]["id"]
         assert terminal_frames(received) == []
         assert state_in(received[-1]) == "INPUT_REQUIRED"
 
         async with caller.stream("blue", task_id=task_id) as frames:
             assert "task" in await frames.next()
-            await _ends_as_the_task_does(caller, frames, within=10)
+            await _ends_as_the_task_does(caller, frames, within=30)
 
     await over_every_binding(cluster.caller, scenario)
 
@@ -84,5 +84,5 @@ async def test_a_turn_that_takes_too_long_ends_failed(new_cluster: NewCluster) -
     impatient = Options(worker=("--turn-timeout=2", "--maximum-attempts=1"))
     async with new_cluster(options=impatient) as cluster:
         async with cluster.caller.stream("sleep 60") as frames:
-            task = await _ends_as_the_task_does(cluster.caller, frames, within=15)
+            task = await _ends_as_the_task_does(cluster.caller, frames, within=30)
         assert state(task) == "FAILED"

@@ -47,7 +47,7 @@ async def test_subscribing_after_a_restart_of_servers_and_workers(
                 assert state(first["task"]) == "INPUT_REQUIRED"
                 answered = await there.send_task("blue", task_id=task["id"])
                 assert state(answered) == "COMPLETED"
-                received = await frames.to_the_end(within=10)
+                received = await frames.to_the_end(within=30)
             assert any("artifactUpdate" in frame for frame in received)
             assert len(terminal_frames(received)) == 1
             assert state_in(received[-1]) == "COMPLETED"

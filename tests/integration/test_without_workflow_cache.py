@@ -20,7 +20,7 @@ async def test_every_kind_of_turn_works_without_the_cache(new_cluster: NewCluste
             assert state(await caller.send_task("two", task_id=asked["id"])) == "COMPLETED"
 
             async with caller.stream("chunks 20 50 0.05; flaky 1") as frames:
-                received = await frames.to_the_end(within=20)
+                received = await frames.to_the_end(within=30)
             task = await caller.get(received[0]["task"]["id"])
             assert list(rebuilt_artifacts(received).values()) == [artifact_text(task, "chunks")]
 

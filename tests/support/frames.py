@@ -55,7 +55,12 @@ class Frames:
 
     async def to_the_end(self, *, within: float = 30) -> list[Frame]:
         """Wait until the server ends the stream, and return all frames of it."""
-        await eventually(self._ended, within=within, what=f"the end of the stream {self.received}")
+
+        def ended() -> bool:
+            assert self.closed, f"received so far: {self.received}"
+            return True
+
+        await eventually(ended, within=within, what="the end of the stream")
         if self.failure is not None:
             raise self.failure
         return self.received
