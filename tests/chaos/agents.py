@@ -25,11 +25,12 @@ async def pay(task_id: str, step: str, key: str) -> None:
 
 
 HANDLER_OPTIONS = HandlerOptions(
+    long_polls=int(os.environ.get("CHAOS_LONG_POLLS", "200")),
     push=PushOptions(
         initial_interval=timedelta(seconds=0.2),
         maximum_interval=timedelta(seconds=2),
         allowed_hosts=("127.0.0.1",),
-    )
+    ),
 )
 
 AGENT_OPTIONS = AgentOptions(

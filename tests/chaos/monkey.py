@@ -14,7 +14,7 @@ from tests.support.processes import Process
 KILL, FREEZE, TERMINATE = "kill", "freeze", "terminate"
 
 _TARGETS = ("api-1", "api-2", "worker-1", "worker-2", "temporal")
-_WEIGHTS = (3, 3, 4, 4, 3)
+_ACTIONS = (KILL, FREEZE, TERMINATE)
 _STOP_SECONDS = 25.0
 _LOOK_EVERY = 0.1
 
@@ -29,17 +29,57 @@ class Blow:
     seconds: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class Weather:
+    """What kind of storm a seed makes; different seeds try different weaknesses.
+
+    Attributes:
+        pause: Mean seconds between two blows.
+        targets: How often each process is struck, relative to the others.
+        actions: How often it is killed, frozen and told to stop, likewise.
+        long_polls: Budget of a handler; with few, most followers are cold.
+        continue_as_new_after: Events of history after which a task goes on in a new run.
+    """
+
+    pause: float
+    targets: tuple[float, ...]
+    actions: tuple[float, ...]
+    long_polls: int
+    continue_as_new_after: int
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment of the processes."""
+        return {
+            "CHAOS_LONG_POLLS": str(self.long_polls),
+            "CHAOS_CONTINUE_AS_NEW_AFTER": str(self.continue_as_new_after),
+        }
+
+
+def weather(seed: int) -> Weather:
+    """Draw the weather of a seed."""
+    luck = random.Random(f"{seed}/weather")
+    return Weather(
+        pause=luck.choice((1.5, 3.0, 6.0)),
+        targets=tuple(luck.uniform(0.2, 3) for _ in _TARGETS),
+        actions=tuple(luck.uniform(0.2, 3) for _ in _ACTIONS),
+        long_polls=luck.choice((3, 200)),
+        continue_as_new_after=luck.choice((12, 40, 1000)),
+    )
+
+
 def plan(seed: int, seconds: float) -> list[Blow]:
     """Draw what happens to the processes within so many seconds; the same for the same seed."""
     luck = random.Random(f"{seed}/monkey")
+    kind = weather(seed)
     blows: list[Blow] = []
     at = luck.uniform(1, 3)
     while at < seconds:
-        target = luck.choices(_TARGETS, _WEIGHTS)[0]
-        action = luck.choices((KILL, FREEZE, TERMINATE), (5, 4, 2))[0]
+        target = luck.choices(_TARGETS, kind.targets)[0]
+        action = luck.choices(_ACTIONS, kind.actions)[0]
         longest = 6.0 if action == FREEZE else 3.0
         blows.append(Blow(at=at, target=target, action=action, seconds=luck.uniform(0.2, longest)))
-        at += luck.expovariate(1 / 2.5)
+        at += luck.expovariate(1 / kind.pause)
     return blows
 
 

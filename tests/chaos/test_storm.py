@@ -21,7 +21,7 @@ from tests.chaos.client import RefusedError
 from tests.chaos.episodes import COMPLETED, PARKED, PAYMENTS, Player
 from tests.chaos.fleet import Fleet, running_fleet
 from tests.chaos.journal import Journal
-from tests.chaos.monkey import Monkey, plan
+from tests.chaos.monkey import Monkey, plan, weather
 from tests.chaos.payments import Payments
 from tests.chaos.report import report
 from tests.support.hook import Hook, hook
@@ -38,9 +38,10 @@ PAYMENT_TYPE = "Payments"
 
 @pytest.mark.timeout(SECONDS + 900)
 async def test_nothing_is_lost_doubled_or_contradicted(tmp_path: Path) -> None:
-    print(f"\nCHAOS_SEED={SEED} CHAOS_SECONDS={SECONDS:.0f} CHAOS_CLIENTS={CLIENTS}", flush=True)
+    print(f"\nCHAOS_SEED={SEED} CHAOS_SECONDS={SECONDS:.0f} CHAOS_CLIENTS={CLIENTS}")
+    print(weather(SEED), flush=True)
     journal = Journal()
-    async with running_fleet(tmp_path) as fleet, hook() as receiver:
+    async with running_fleet(tmp_path, env=weather(SEED).env) as fleet, hook() as receiver:
         monkey = Monkey(fleet, journal)
         async with monkey.watching():
             players = await _storm(fleet, journal, monkey, receiver)
