@@ -9,13 +9,14 @@ RUNTIME := $(VENV)/.installed-runtime
 DEV     := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test check format bench chaos soak clean
+.PHONY: help demo setup test check format bench suites chaos soak clean
 
 help:
 	@echo "make demo    a task survives the death of its worker and its server (under a minute)"
 	@echo "make test    all tests, against a real Temporal dev server"
 	@echo "make check   ruff, pyright (strict), import-linter"
 	@echo "make bench   the benchmark table -> benchmarks/RESULTS.md"
+	@echo "make suites  third-party conformance suites against the bench agent"
 	@echo "make chaos   processes killed, frozen and restarted at random under load (minutes)"
 	@echo "make soak    half an hour beside 5,000 open streams -> benchmarks/RESULTS.md"
 	@echo
@@ -59,6 +60,10 @@ bench: $(DEV)
 	@$(BIN)/python -m benchmarks.core --write
 
 # CHAOS_SEED=n makes the same plans again; CHAOS_SECONDS and CHAOS_CLIENTS say how much.
+# SUITES="--only proof" picks; the first run installs each into ~/.cache/a2a-temporal-suites.
+suites: $(DEV)
+	@$(BIN)/python -m tests.conformance.suites $(SUITES)
+
 chaos: $(DEV)
 	@$(BIN)/python -m pytest tests/chaos -s
 
