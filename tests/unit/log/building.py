@@ -244,12 +244,16 @@ wild_logs = st.lists(
 
 
 @st.composite
-def plausible_logs(draw: st.DrawFn) -> list[Entry]:
-    """The entries of a task that lives for a while: turns, attempts, and batches in their order."""
+def plausible_logs(draw: st.DrawFn, kinds: str = "bbbbbatme") -> list[Entry]:
+    """The entries of a task that lives for a while: turns, attempts, and batches in their order.
+
+    ``kinds`` weighs what comes next: a batch, another attempt, the next turn, a message, an
+    emission of the workflow.
+    """
     entries: list[Entry] = []
     turns, turn, attempt, sequence = 1, 1, 1, 0
     for _ in range(draw(st.integers(1, 25))):
-        match draw(st.sampled_from("bbbbbatme")):
+        match draw(st.sampled_from(kinds)):
             case "m":
                 turns += 1
                 entries.append(sent(f"m{turns}"))
