@@ -25,8 +25,9 @@ from benchmarks.processes import Child, running
 from benchmarks.stage import Stage
 from benchmarks.stats import Operation, in_turn, p50, p95
 
-_AT_ONCE = 32
-_OPENED_WITHIN = 600.0
+_AT_ONCE = 16
+_REQUEST_WITHIN = 300.0
+_OPENED_WITHIN = 1200.0
 _ANSWERS_PER_SECOND = 5
 _ANSWERED_WITHIN = 20.0
 
@@ -150,7 +151,7 @@ async def _api(stage: Stage, effort: Effort) -> AsyncGenerator[Api, None]:
         httpx.AsyncClient(
             base_url=f"http://127.0.0.1:{process.ready['port']}",
             headers={"A2A-Version": "1.0"},
-            timeout=60,
+            timeout=_REQUEST_WITHIN,
         ) as http,
     ):
         yield Api(process, http)
