@@ -4,7 +4,6 @@ import uuid
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import cast
 
 import pytest
 from a2a.server.context import ServerCallContext
@@ -98,7 +97,7 @@ async def send(handler: TemporalRequestHandler, text: str, receiver: Hook) -> Ta
             task_push_notification_config=TaskPushNotificationConfig(url=receiver.url)
         ),
     )
-    answer = cast("Task | Message", await handler.on_message_send(request, ServerCallContext()))
+    answer = await handler.on_message_send(request, ServerCallContext())
     assert isinstance(answer, Task)
     return answer
 
