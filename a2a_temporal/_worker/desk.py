@@ -251,7 +251,7 @@ class Desk:
         new = case.shown_at is not None and workflow.now() - case.shown_at < _TIME_TO_READ
         if request.explicit and not answer.request and new:
             raise RefusedError(
-                f"{request.id!r} was asked only just now, and this answer may be meant for what was "
+                f"{request.id!r} was asked only just now; this answer may be meant for what was "
                 f'asked before. Look again, and name it: {{"request": "{request.id}"}}.'
             )
         return case
