@@ -1,6 +1,7 @@
 """Streams of a request handler, read in the background or one event at a time."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
@@ -16,6 +17,7 @@ class Watched:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.ended = False
+        self.ended_at = 0.0
         self.failure: BaseException | None = None
 
     async def read(self, stream: AsyncIterator[Event]) -> None:
@@ -26,6 +28,7 @@ class Watched:
         except Exception as error:
             self.failure = error
         else:
+            self.ended_at = time.monotonic()
             self.ended = True
 
     async def until(self, number: int, *, within: float = 20) -> None:

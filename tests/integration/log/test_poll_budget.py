@@ -1,16 +1,14 @@
 """More streams than long polls: none is dropped, none is forgotten, the budget is kept."""
 
 import asyncio
-import time
 from contextlib import AsyncExitStack
 
-from a2a.types.a2a_pb2 import TaskState
 from temporalio.client import Client
 
 from a2a_temporal import HandlerOptions
-from tests.support.in_process import Scripted, Served, agent_worker, new_task_queue, served
+from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
 from tests.support.metrics import pending_history_polls
-from tests.support.streams import Watched, watching
+from tests.support.streams import watching
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually, within
 
@@ -39,17 +37,15 @@ async def test_answers_reach_more_parked_streams_than_there_are_polls(
         for stream in streams:
             await stream.until(1, within=10)
         assert await pending_history_polls(temporal) <= before + POLLS
-        await asyncio.gather(
-            *(other.send("say:thanks", task_id=task_id, wait=False) for task_id in tasks)
-        )
-        delays = await asyncio.gather(
-            *(
-                _delay(other, task_id, stream)
-                for task_id, stream in zip(tasks, streams, strict=True)
-            )
-        )
-    # 2 s are promised; a busy machine gets more before this fails.
-    assert max(delays) < 10, f"answers came after {max(delays):.1f} s"
+        answers = [
+            await stack.enter_async_context(watching(other.stream("say:thanks", task_id=task_id)))
+            for task_id in tasks
+        ]
+        for stream in (*answers, *streams):
+            await stream.end(within=60)
+        delays = [cold.ended_at - hot.ended_at for cold, hot in zip(streams, answers, strict=True)]
+    # Two seconds are usual. Visibility lags on a busy machine; without it a minute would pass.
+    assert max(delays) < 30, f"answers came after {max(delays):.1f} s"
     assert {stream.last_state for stream in streams} == {"TASK_STATE_COMPLETED"}
 
 
@@ -140,18 +136,6 @@ async def test_a_new_stream_gets_its_turn_beside_streams_that_are_silent(
             task_id = await within(4, agent.start("say:a"), what="the start of a task")
             stream = await stack.enter_async_context(watching(agent.subscribe(task_id)))
             await stream.until(1, within=4)
-
-
-async def _delay(agent: Served, task_id: str, stream: Watched) -> float:
-    """Seconds from when the task has ended, as any other replica sees it, to the stream's end."""
-
-    async def ended() -> bool:
-        return (await agent.get(task_id)).status.state == TaskState.TASK_STATE_COMPLETED
-
-    await eventually(ended, within=60, what=f"the end of {task_id}", every=0.2)
-    before = time.monotonic()
-    await stream.end(within=30)
-    return time.monotonic() - before
 
 
 async def _quiet(client: Client, task_id: str) -> bool:
