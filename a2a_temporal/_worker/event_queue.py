@@ -1,8 +1,8 @@
 """The event queue an agent writes to: it publishes to the task's log.
 
-State changes leave at once, artifact chunks in batches. The queue owns the order: one signal is
-under way at a time, and a batch is sent again until Temporal has it, so an attempt's events form
-one numbered sequence without gaps.
+State changes leave at once, artifact chunks and reports of progress in batches. The queue owns the
+order: one signal is under way at a time, and a batch is sent again until Temporal has it, so an
+attempt's events form one numbered sequence without gaps.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ logger = logging.getLogger("a2a_temporal.agent")
 _BATCH_BYTES = 64 * 1024
 _ENTRY_BYTES = 512 * 1024
 _BUFFER_BYTES = 4 * 1024 * 1024
-_DOUBLING_BATCHES = 1000
+_DOUBLING_BATCHES = 900
 _SAVED_BATCHES = 4
 # Steps of the event loop in which an agent that says all at once can return, so that its last
 # words and the end of its turn travel together.
@@ -101,12 +101,13 @@ class PublishingQueue(EventQueue):
             return
         await self._room.wait()
         _check_depth(event)
+        before = self.state
         self._observe(event)
         written = event_to_json(event)
         size = self._measure(event, written)
         self._waiting.append((written, size))
         self._waiting_bytes += size
-        if not isinstance(event, TaskArtifactUpdateEvent) or self._waiting_bytes >= _BATCH_BYTES:
+        if self.replied or self.state != before or self._waiting_bytes >= _BATCH_BYTES:
             self._urgent = True
         if self._waiting_bytes >= _BUFFER_BYTES:
             self._room.clear()
@@ -139,6 +140,14 @@ class PublishingQueue(EventQueue):
         self._waiting.clear()
         if self._sender is not None:
             self._sender.cancel()
+
+    def pause_after(self, batches: int) -> float:
+        """Return the pause in seconds that follows a turn's n-th batch.
+
+        Each batch is a signal and costs four events of history, and Temporal takes 10,000 and
+        51,200 of them: the pause doubles so often that a day of streaming fits.
+        """
+        return self._interval * 2 ** (batches / _DOUBLING_BATCHES)
 
     @property
     def settled(self) -> bool:
@@ -227,7 +236,7 @@ class PublishingQueue(EventQueue):
                 self._changed.set()
 
     async def _pause(self) -> None:
-        """Hold artifact chunks back for a moment, unless something urgent waits too."""
+        """Hold back for a moment what is not urgent, unless something urgent waits too."""
         while not (self._urgent or self._closed) and (left := self._due - time.monotonic()) > 0:
             try:
                 await asyncio.wait_for(self._changed.wait(), left)
@@ -262,13 +271,12 @@ class PublishingQueue(EventQueue):
         )
 
     def _spend_interval(self) -> None:
-        """Note when the next batch of chunks is due.
+        """Note when the next batch is due.
 
-        Each batch costs four events of history, so the pause doubles every thousand batches: a day
-        of streaming stays below the limit. Time not used is saved up for a few batches, so that
-        chunks leave at once unless the agent is faster than the interval for a while.
+        Time not used is saved up for a few batches, so that events leave at once unless the agent
+        is faster than the interval for a while.
         """
-        interval = self._interval * 2 ** (self._sequence / _DOUBLING_BATCHES)
+        interval = self.pause_after(self._sequence)
         self._due = max(self._due + interval, time.monotonic() - _SAVED_BATCHES * interval)
 
 

@@ -17,8 +17,9 @@ class AgentOptions:
         heartbeat_interval: How often the wrapper heartbeats, hence how soon a cancel reaches the
             agent's code.
         heartbeat_timeout: After this silence a worker counts as lost and another attempt starts.
-        batch_interval: Artifact chunks published within this time travel in one entry. It grows
-            with the number of entries of a turn, so that a day of streaming fits into one history.
+        batch_interval: Artifact chunks and reports of progress published within this time travel in
+            one entry. It grows with the number of entries of a turn, so that a day of streaming
+            fits into one history; changes of state never wait.
         cancel_timeout: The longest ``AgentExecutor.cancel()`` may take.
         continue_as_new_after: Events of history after which the next run of the workflow takes
             over between two turns; ``None`` leaves it to Temporal's own advice.

@@ -57,7 +57,7 @@ def streams_agree(streamed: Iterable[Streamed]) -> list[str]:
     for each in streamed:
         kind = "with cursors" if each.cursors else "plain"
         name = f"what {each.opened} streams ({kind}) told of task {each.task_id}"
-        if each.held is None and each.cursors:
+        if each.held is None and each.cursors and each.frames:
             found.append(f"{name} is nothing")
         if each.held is not None and each.held != each.final:
             wrong = {key for key in each.final if each.final[key] != each.held.get(key)}

@@ -192,5 +192,5 @@ class Following:
             self._journal.complain(f"stream of {self.task_id} was refused with {error.code}")
         if self._said is not None and not self._sent.is_set():
             self._said.refused = error.code
-        if not self.cursors:
+        if not self._cursor:
             self.held = None  # the end was missed, as a plain subscription may: GetTask has it
