@@ -102,11 +102,16 @@ def _end(run: TaskRun, code: "asyncio.Task[Any]") -> Any:
     failure = code.exception()
     if failure is None:
         return _finish(run, code.result())
-    if isinstance(failure, (workflow.ContinueAsNewError, workflow.NondeterminismError)):
+    if isinstance(failure, workflow.NondeterminismError) or _is_of_the_engine(failure):
         raise failure
     if is_cancelled_exception(failure) and canceled:
         return _cancel(run)
     return _fail(run, failure)
+
+
+def _is_of_the_engine(failure: BaseException) -> bool:
+    """Say whether the SDK itself ends the code: a new run takes over, a deadlock, an eviction."""
+    return not isinstance(failure, Exception) and type(failure).__module__.startswith("temporalio")
 
 
 def _cancel(run: TaskRun) -> None:
