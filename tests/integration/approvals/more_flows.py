@@ -1,8 +1,10 @@
 """Workflows that ask in other ways than for one approval, and those that break."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from temporalio import activity, workflow
@@ -67,6 +69,13 @@ class FirstAnswerWins:
             return "grey"
 
 
+@activity.defn
+async def log_in(task_id: str) -> int:
+    """Use the credential that somebody has left in the vault; returns its length."""
+    credential = (Path(os.environ["TEST_VAULT"]) / task_id).read_text(encoding="utf-8")
+    return len(credential)
+
+
 @workflow.defn
 class NeedsCredential:
     """AUTH_REQUIRED in the middle."""
@@ -79,8 +88,13 @@ class NeedsCredential:
     async def run(self, start: TaskStart) -> str:
         """Wait for the other door."""
         message = await self.task.require_auth("Open the other door.")
+        if message is not None:
+            return "by message"
+        length = await workflow.execute_activity(
+            log_in, self.task.id, start_to_close_timeout=timedelta(seconds=10)
+        )
         self.task.working("It is open.")
-        return "by message" if message is not None else "out of band"
+        return f"out of band, {length} characters"
 
 
 @workflow.defn

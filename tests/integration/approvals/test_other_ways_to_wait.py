@@ -1,7 +1,10 @@
 """A credential given out of band, runs that follow each other, cancels, questions given up."""
 
 import asyncio
+import base64
+import re
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from a2a.types import SubscribeToTaskRequest, TaskState
@@ -20,12 +23,17 @@ from tests.integration.approvals.more_flows import (
     NeedsCredential,
     Reports,
     TwoAtOnce,
+    log_in,
     write_report,
 )
 
 
-async def test_a_credential_out_of_band_goes_on_by_itself(skipping: Client) -> None:
-    async with running_agent(skipping, NeedsCredential, max_cached_workflows=0) as agent:
+async def test_a_credential_out_of_band_goes_on_by_itself_and_is_nowhere_kept(
+    skipping: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_VAULT", str(tmp_path))
+    needy = Agent(card=card_of(NeedsCredential), workflow=NeedsCredential, activities=[log_in])
+    async with running_agent(skipping, needy, max_cached_workflows=0) as agent:
         task = await agent.send("go")
         assert state_of(task) == "auth-required"
 
@@ -34,12 +42,18 @@ async def test_a_credential_out_of_band_goes_on_by_itself(skipping: Client) -> N
             return [event.status_update.status.state async for event in stream]
 
         watching = asyncio.create_task(watch())
+        (tmp_path / task.id).write_text("s3cret-credential", encoding="utf-8")
         await agent.workflow(task).signal("answer", {"by": "vault", "request": "auth-1"})
         states = await asyncio.wait_for(watching, 20)
         assert states[-1] == TaskState.TASK_STATE_COMPLETED
         assert TaskState.TASK_STATE_WORKING in states
         done = await agent.user.get(task)
-        assert done.artifacts[0].parts[0].text == "out of band"
+        assert done.artifacts[0].parts[0].text == "out of band, 17 characters"
+        history = await agent.workflow(task).fetch_history()
+        payloads = re.findall(r'"data": *"([^"]+)"', history.to_json())
+        kept = b"".join(base64.b64decode(each) for each in payloads).decode()
+        assert "auth-1" in kept
+        assert "s3cret" not in kept + history.to_json() + str(done)
         await agent.replay()
 
 
