@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from datetime import timedelta
 from typing import Any, cast
 
@@ -143,6 +143,7 @@ class _Run:
         self._delivery = delivery
         self._end = log.next
         self._position = delivery.position
+        self._stopping = False
 
     async def deliver(self, notices: list[Notice], position: Position) -> Delivered:
         self._position = position
@@ -151,7 +152,7 @@ class _Run:
                 destination = await self._guard.check(self._config.url)
                 async with new_client(self._options) as client:
                     receiver = Receiver(self._config, destination, self._options, client)
-                    return await self._tell(receiver, notices)
+                    return await self._to_the_end(self._tell(receiver, notices))
             except UrlRefusedError as refusal:
                 return self._failed(NotDeliveredError(f"not sent: {refusal}"))
             except NotDeliveredError as failure:
@@ -159,10 +160,27 @@ class _Run:
             except asyncio.CancelledError:
                 return self._canceled()
 
+    async def _to_the_end(self, telling: Coroutine[Any, Any, Delivered]) -> Delivered:
+        """Let a canceled attempt finish the notification under way, lest it be told twice.
+
+        Not when the worker shuts down: it has waited already.
+        """
+        task = asyncio.create_task(telling)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            self._stopping = True
+            details = activity.cancellation_details()
+            if details is not None and details.worker_shutdown:
+                task.cancel()
+                await asyncio.wait([task])
+                raise
+            return await task
+
     async def _tell(self, receiver: Receiver, notices: list[Notice]) -> Delivered:
         until = time.monotonic() + ATTEMPT_SECONDS
         for notice in notices:
-            if time.monotonic() > until or activity.is_worker_shutdown():
+            if self._stopping or activity.is_worker_shutdown() or time.monotonic() > until:
                 return Delivered("more", self._position)
             await receiver.tell(notice)
             self._position = notice.after
@@ -180,6 +198,8 @@ class _Run:
         )
         if self._position != self._delivery.position:
             return Delivered("failed", self._position)
+        if self._stopping:
+            raise asyncio.CancelledError
         pause = failure.retry_after
         raise ApplicationError(
             str(failure),

@@ -15,7 +15,12 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy, SearchAttributeKey
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    RetryState,
+    is_cancelled_exception,
+)
 
 with workflow.unsafe.imports_passed_through():
     from a2a_temporal import errors
@@ -189,7 +194,7 @@ class PushWorkflow:
                 delivered = await self._attempt(lane, closing=closing)
             except ActivityError as error:
                 lane.failing_since = lane.failing_since or now_text(began)
-                if is_cancelled_exception(error):
+                if _was_interrupted(error):
                     continue
                 self._give_up(lane, error)
                 return
@@ -335,6 +340,11 @@ class PushWorkflow:
 
 def _renewal_due() -> bool:
     return workflow.info().is_continue_as_new_suggested()
+
+
+def _was_interrupted(error: ActivityError) -> bool:
+    """Say whether an attempt ended because it was canceled, even if it failed just before."""
+    return is_cancelled_exception(error) or error.retry_state == RetryState.CANCEL_REQUESTED
 
 
 def _reason(error: ActivityError) -> str:
