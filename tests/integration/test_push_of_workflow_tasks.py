@@ -1,5 +1,6 @@
 """Tasks of workflow authors push too, whatever their workflow emits or however it fails."""
 
+import contextlib
 import uuid
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -19,10 +20,11 @@ from a2a.types import (
     TaskPushNotificationConfig,
 )
 from temporalio import workflow
+from temporalio.client import Client
+from temporalio.service import RPCError
 from temporalio.worker import Replayer, Worker
 
 from a2a_temporal import A2APlugin, HandlerOptions, PushOptions, TemporalRequestHandler
-from a2a_temporal._log import wire
 from a2a_temporal._server.plain import PlainWorkflow
 from a2a_temporal.workflow import TaskRun, TaskStart
 from tests.support.hook import NEVER, Hook, hook
@@ -83,10 +85,24 @@ async def flows(temporal: TemporalServer) -> AsyncGenerator[TemporalRequestHandl
             yield handler
         finally:
             await handler.aclose()
+            await terminate_all(client, queue)
     replayer = Replayer(workflows=[Flow], plugins=[plugin])
     listed = client.list_workflows(f"TaskQueue = '{queue}'")
     results = await replayer.replay_workflows(listed.map_histories(), raise_on_replay_failure=False)
     assert not results.replay_failures
+
+
+async def terminate_all(client: Client, queue: str) -> None:
+    """Leave nothing parked: a worker that ends under a parked task complains."""
+    query = f"TaskQueue = '{queue}' AND ExecutionStatus = 'Running'"
+
+    async def none_left() -> bool:
+        async for running in client.list_workflows(query):
+            with contextlib.suppress(RPCError):
+                await client.get_workflow_handle(running.id).terminate()
+        return not (await client.count_workflows(query)).count
+
+    await eventually(none_left, within=20, every=0.5)
 
 
 async def send(handler: TemporalRequestHandler, text: str, receiver: Hook) -> Task:
@@ -137,11 +153,6 @@ async def test_hanging_receivers_take_no_more_slots_than_allowed(
         await well.told("COMPLETED")
         assert hanging.most_at_once <= PUSH.concurrency
         await eventually(lambda: len(hanging.seen) >= 5, within=30, what="a turn for each")
-        for_cleanup = handler.client.list_workflows(
-            f"WorkflowType = '{wire.PUSH_WORKFLOW}' AND ExecutionStatus = 'Running'"
-        )
-        async for running in for_cleanup:
-            await handler.client.get_workflow_handle(running.id).terminate()
 
 
 async def test_a_workflow_that_knows_nothing_of_a2a_cannot_push(
