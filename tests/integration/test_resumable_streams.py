@@ -162,9 +162,9 @@ async def test_the_card_declares_the_extension_where_the_agent_streams(
     cluster: Cluster, new_cluster: NewCluster
 ) -> None:
     card = await cluster.http.get(f"{cluster.apis[0].url}/.well-known/agent-card.json")
-    assert [each["uri"] for each in card.json()["capabilities"]["extensions"]] == [URI]
+    assert URI in [each["uri"] for each in card.json()["capabilities"]["extensions"]]
     async with new_cluster(workers=0, options=Options(api=("--no-streaming",))) as silent:
         card = await silent.http.get(f"{silent.apis[0].url}/.well-known/agent-card.json")
-        assert "extensions" not in card.json()["capabilities"]
+        assert URI not in card.text
         response = await _resumable(silent.caller).raw("GetTask", {"id": "x"})
         assert "A2A-Extensions" not in response.headers
