@@ -1,7 +1,7 @@
 """``python -m benchmarks.soak``: half an hour of steady load beside thousands of parked streams.
 
-5,000 tasks wait for a person, each with an open stream, while three tasks a second come and go. What
-is asked: does any process grow, is a stream lost, and is the end as fast as the beginning?
+5,000 tasks wait for a person, each with an open stream, while three tasks a second come and go.
+What is asked: does any process grow, is a stream lost, and is the end as fast as the beginning?
 Environment: ``SOAK_MINUTES`` (30), ``SOAK_PARKED`` (5000), ``SOAK_RATE`` (3).
 
 Exits with status 1 when a process grows, latency rises, a call fails or a stream is lost.

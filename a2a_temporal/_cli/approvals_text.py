@@ -8,8 +8,8 @@ from typing import Any
 
 from a2a.types.a2a_pb2 import Message, Role
 
-from a2a_temporal._log.fold import state_name
 from a2a_temporal._log.requests import OpenRequest, details_hash
+from a2a_temporal._log.state import state_name
 from a2a_temporal._server.approvals import Outcome, records_of
 from a2a_temporal._server.parked import Waiting
 

@@ -10,8 +10,9 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRequest
 from temporalio.client import Client
 
-from a2a_temporal._log.fold import LogState, begin, fold
+from a2a_temporal._log.fold import fold
 from a2a_temporal._log.history import Successor, entry_of, start_of
+from a2a_temporal._log.state import LogState, begin
 
 _PAGE_EVENTS = 1000
 _RPC_TIMEOUT = timedelta(seconds=5)

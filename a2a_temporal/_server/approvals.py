@@ -22,7 +22,6 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
-from a2a_temporal._log.fold import LogState
 from a2a_temporal._log.reading import NoTaskError, read_log
 from a2a_temporal._log.requests import (
     Answer,
@@ -34,6 +33,7 @@ from a2a_temporal._log.requests import (
     kinds_for,
     record_in,
 )
+from a2a_temporal._log.state import LogState
 from a2a_temporal._server.engine_errors import is_closed_workflow, is_missing_workflow, within
 from a2a_temporal._server.followers import Followers
 from a2a_temporal._server.parked import (

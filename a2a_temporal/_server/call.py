@@ -8,8 +8,8 @@ from a2a.server.context import ServerCallContext
 from a2a.types.a2a_pb2 import SendMessageConfiguration, SendMessageRequest
 from a2a.utils.errors import InvalidParamsError
 
-from a2a_temporal._log.fold import LogState
 from a2a_temporal._log.protojson import to_json
+from a2a_temporal._log.state import LogState
 from a2a_temporal._server.options import HandlerOptions
 
 _NAMESPACE = uuid.UUID("2c9c6f52-3f3c-5d39-8f45-3b1f3b4a9c11")

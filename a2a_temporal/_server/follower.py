@@ -24,10 +24,11 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client, WorkflowExecutionDescription
 
 from a2a_temporal._log.entries import Entry, EventsEntry
-from a2a_temporal._log.fold import LogState, begin, fold, state_name
+from a2a_temporal._log.fold import fold
 from a2a_temporal._log.history import Successor, entry_of, start_of
 from a2a_temporal._log.protojson import StreamEvent
 from a2a_temporal._log.reading import NoTaskError
+from a2a_temporal._log.state import LogState, begin, state_name
 
 _POLL_TIMEOUT = timedelta(seconds=65)
 _SHORT_RPC_TIMEOUT = timedelta(seconds=5)

@@ -45,8 +45,9 @@ from temporalio.client import Client
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart, now_text
-from a2a_temporal._log.fold import TERMINAL_STATES, LogState, begin, with_message
+from a2a_temporal._log.fold import with_message
 from a2a_temporal._log.protojson import to_json
+from a2a_temporal._log.state import TERMINAL_STATES, LogState, begin
 from a2a_temporal._server import push_configs
 from a2a_temporal._server.call import Caller, TenantRequest, caller, describe_call
 from a2a_temporal._server.cards import asking, extended_card

@@ -24,7 +24,7 @@ from a2a.utils.errors import (
 from a2a.utils.task import apply_history_length, validate_history_length, validate_page_size
 from temporalio.client import Client
 
-from a2a_temporal._log.fold import LogState
+from a2a_temporal._log.state import LogState
 from a2a_temporal._server.call import Caller
 from a2a_temporal._server.engine_errors import engine_errors, within
 from a2a_temporal._server.task_index import TaskFilter, TaskIndex, TaskRow

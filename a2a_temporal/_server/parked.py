@@ -13,7 +13,6 @@ from temporalio.converter import DataConverter
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import MessageEntry, now_text, parse_signal
-from a2a_temporal._log.fold import LogState
 from a2a_temporal._log.reading import read_log
 from a2a_temporal._log.requests import (
     ANYONE,
@@ -26,6 +25,7 @@ from a2a_temporal._log.requests import (
     parse_answer,
     parse_decision,
 )
+from a2a_temporal._log.state import LogState
 from a2a_temporal._server.visibility import keyword, quote
 
 View = Literal["decide", "asked"]

@@ -20,8 +20,8 @@ from temporalio.service import RPCError
 from a2a_temporal._encryption import KEYS_VARIABLE
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
-from a2a_temporal._log.fold import LogState
 from a2a_temporal._log.protojson import to_json
+from a2a_temporal._log.state import LogState
 from a2a_temporal._net import UrlRefusedError
 from a2a_temporal._push_options import PushOptions
 from a2a_temporal._server.engine_errors import engine_errors, is_missing_workflow, within

@@ -17,9 +17,9 @@ from google.protobuf.struct_pb2 import Struct
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from a2a_temporal._log.fold import LogState, begin
 from a2a_temporal._log.history import Successor, entry_of, start_of
 from a2a_temporal._log.reading import NoTaskError, history_events
+from a2a_temporal._log.state import LogState, begin
 from a2a_temporal._server.engine_errors import is_missing_workflow
 from a2a_temporal._server.follower import Cursor, LogEvent, Reader, RenderResult, log_events
 

@@ -16,7 +16,7 @@ from temporalio.client import Client
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text, parse_time
-from a2a_temporal._log.fold import TERMINAL_STATES, state_name
+from a2a_temporal._log.state import TERMINAL_STATES, state_name
 from a2a_temporal._server.engine_errors import within
 from a2a_temporal._server.visibility import keyword, quote
 

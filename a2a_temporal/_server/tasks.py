@@ -23,9 +23,9 @@ from temporalio.service import RPCError
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart, now_text, parse_time
-from a2a_temporal._log.fold import Accepted, LogState, begins_as, state_name
 from a2a_temporal._log.protojson import digest, from_json, to_json
 from a2a_temporal._log.reading import NoTaskError, read_log
+from a2a_temporal._log.state import Accepted, LogState, begins_as, state_name
 from a2a_temporal._server.call import Caller
 from a2a_temporal._server.checks import check_size
 from a2a_temporal._server.engine_errors import engine_errors, is_closed_workflow, within

@@ -16,7 +16,6 @@ from temporalio.worker import Replayer, Worker
 
 from a2a_temporal._agent import Agent
 from a2a_temporal._app import create_app
-from a2a_temporal._log.fold import LogState, state_name
 from a2a_temporal._log.reading import read_log
 from a2a_temporal._log.requests import (
     Answer,
@@ -26,6 +25,7 @@ from a2a_temporal._log.requests import (
     Verdict,
     record_in,
 )
+from a2a_temporal._log.state import LogState, state_name
 from a2a_temporal._server.approvals import Approvals, Outcome, Person
 from a2a_temporal._server.handler import TemporalRequestHandler
 from a2a_temporal._server.parked import agent_messages, requests_in

@@ -12,7 +12,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal import errors
     from a2a_temporal._log import wire
     from a2a_temporal._log.entries import TaskStart
-    from a2a_temporal._log.fold import state_name
+    from a2a_temporal._log.state import state_name
     from a2a_temporal._worker.agent_turns import AgentTurns
     from a2a_temporal._worker.task_log import TaskLog
 

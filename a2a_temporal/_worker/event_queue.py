@@ -26,8 +26,8 @@ from google.protobuf.json_format import ParseError
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
-from a2a_temporal._log.fold import INTERRUPTED_STATES, TERMINAL_STATES
 from a2a_temporal._log.protojson import StreamEvent, check_depth, event_to_json, timestamp
+from a2a_temporal._log.state import INTERRUPTED_STATES, TERMINAL_STATES
 from a2a_temporal._worker.sending import Send
 from a2a_temporal.errors import PublicError
 

@@ -7,7 +7,7 @@ from a2a.types.a2a_pb2 import TaskStatusUpdateEvent as StatusEvent
 from temporalio import activity
 from typing_extensions import Self
 
-from a2a_temporal._log.fold import agent_message
+from a2a_temporal._log.state import agent_message
 from a2a_temporal._worker.event_queue import PublishingQueue
 from a2a_temporal._worker.options import AgentOptions
 from a2a_temporal._worker.parts import Content, parts_of

@@ -20,7 +20,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal import errors
 from a2a_temporal._log import wire
-from a2a_temporal._log.fold import PushConfig
+from a2a_temporal._log.state import PushConfig
 from a2a_temporal._net import UrlGuard, UrlRefusedError
 from a2a_temporal._push_options import PushOptions
 from a2a_temporal._worker.push_lane import (

@@ -17,7 +17,7 @@ from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log import wire
-    from a2a_temporal._log.fold import LogState
+    from a2a_temporal._log.state import LogState
     from a2a_temporal._worker.push_lane import PushStart, configs_of
 
 POKE_INTERVAL = timedelta(milliseconds=250)

@@ -6,14 +6,14 @@ Nothing in here is secret: a config's URL and credentials are read from the log 
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from a2a_temporal._log.fold import LogState
+from a2a_temporal._log.state import LogState
 from a2a_temporal._worker.push_log import End, Position
 
 ATTEMPT_SECONDS = 30
 """An attempt that delivers for this long returns and lets another one go on."""
 
 Configs = dict[str, list[int]]
-"""Config id → [since, revision], as :class:`~a2a_temporal._log.fold.PushConfig` has them."""
+"""Config id → [since, revision], as :class:`~a2a_temporal._log.state.PushConfig` has them."""
 
 
 def configs_of(state: LogState) -> Configs:

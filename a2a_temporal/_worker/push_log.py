@@ -24,10 +24,11 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log.entries import MessageEntry, TaskStart
-from a2a_temporal._log.fold import LogState, PushConfig, begin, fold
+from a2a_temporal._log.fold import fold
 from a2a_temporal._log.history import Successor, entry_of, start_of
 from a2a_temporal._log.protojson import StreamEvent
 from a2a_temporal._log.reading import NoTaskError
+from a2a_temporal._log.state import LogState, PushConfig, begin
 
 # Temporal cuts pages at 256 batches of events, so a longer page would never count as full.
 _PAGE_EVENTS = 250

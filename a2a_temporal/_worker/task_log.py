@@ -26,8 +26,9 @@ with workflow.unsafe.imports_passed_through():
         parse_emission,
         parse_signal,
     )
-    from a2a_temporal._log.fold import LogState, agent_message, begin, fold, snapshot, state_name
+    from a2a_temporal._log.fold import fold
     from a2a_temporal._log.protojson import StreamEvent, event_to_json, to_json
+    from a2a_temporal._log.state import LogState, agent_message, begin, snapshot, state_name
     from a2a_temporal._worker.push_child import PushChild
     from a2a_temporal.errors import PublicError
 

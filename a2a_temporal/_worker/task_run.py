@@ -16,9 +16,9 @@ with workflow.unsafe.imports_passed_through():
 
     from a2a_temporal import errors
     from a2a_temporal._log.entries import TaskStart, now_text
-    from a2a_temporal._log.fold import TERMINAL_STATES
     from a2a_temporal._log.protojson import from_json
     from a2a_temporal._log.requests import OpenRequest, RequestKind
+    from a2a_temporal._log.state import TERMINAL_STATES
     from a2a_temporal._worker.agent_turns import AgentTurns
     from a2a_temporal._worker.desk import (
         Case,

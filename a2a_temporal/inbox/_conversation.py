@@ -7,7 +7,6 @@ from typing import Any, Literal, cast
 from a2a.types.a2a_pb2 import Artifact, Message, Part, TaskState
 from google.protobuf.json_format import MessageToDict
 
-from a2a_temporal._log.fold import LogState, state_name
 from a2a_temporal._log.requests import (
     OpenRequest,
     Record,
@@ -16,6 +15,7 @@ from a2a_temporal._log.requests import (
     handled_token,
     record_in,
 )
+from a2a_temporal._log.state import LogState, state_name
 from a2a_temporal._server.approvals import records_of
 from a2a_temporal._server.parked import Person, Waiting, is_the_agents, why_not
 from a2a_temporal.inbox._details_form import in_order

@@ -11,9 +11,10 @@ from temporalio.worker import Replayer
 
 from a2a_temporal import A2APlugin, AgentOptions
 from a2a_temporal._log.entries import TaskStart
-from a2a_temporal._log.fold import LogState, begin, fold
+from a2a_temporal._log.fold import fold
 from a2a_temporal._log.history import Successor, entry_of, start_of
 from a2a_temporal._log.protojson import to_json
+from a2a_temporal._log.state import LogState, begin
 from tests.replay.record import HISTORIES
 from tests.replay.shapes import SHAPES
 from tests.support.in_process import Scripted

@@ -6,10 +6,11 @@ from typing import Any
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
 
-from a2a_temporal._log.fold import LogState, begin, fold
+from a2a_temporal._log.fold import fold
 from a2a_temporal._log.history import Successor, entry_of, start_of
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal._log.reading import history_events
+from a2a_temporal._log.state import LogState, begin
 
 
 async def first_run(client: Client, task_id: str) -> str:

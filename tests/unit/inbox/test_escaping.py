@@ -18,9 +18,10 @@ from google.protobuf.struct_pb2 import Struct, Value
 from starlette.requests import Request
 
 from a2a_temporal._log.entries import EmissionEntry, TaskStart, parse_time
-from a2a_temporal._log.fold import LogState, begin, fold
+from a2a_temporal._log.fold import fold
 from a2a_temporal._log.protojson import from_json
 from a2a_temporal._log.requests import APPROVALS_EXTENSION, OpenRequest, Record, open_requests
+from a2a_temporal._log.state import LogState, begin
 from a2a_temporal._server.parked import Person, Waiting
 from a2a_temporal.inbox import BearerTokens
 from a2a_temporal.inbox._answers import Typed

@@ -29,8 +29,9 @@ from a2a_temporal._log.entries import (
     now_text,
     parse_time,
 )
-from a2a_temporal._log.fold import LogState, begin, fold, snapshot
+from a2a_temporal._log.fold import fold
 from a2a_temporal._log.protojson import StreamEvent, to_json
+from a2a_temporal._log.state import LogState, begin, snapshot
 
 SUBMITTED = TaskState.TASK_STATE_SUBMITTED
 WORKING = TaskState.TASK_STATE_WORKING

@@ -6,7 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from a2a_temporal._log.entries import Entry
-from a2a_temporal._log.fold import begin, fold
+from a2a_temporal._log.fold import fold
+from a2a_temporal._log.state import begin
 from tests.unit.log.building import INPUT_REQUIRED, batch, chunk, sent, started, status
 
 SMALL, LARGE = 1_000, 8_000

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from a2a_temporal._log.entries import Entry, EventsEntry, MessageEntry
-from a2a_temporal._log.fold import LogState, fold
+from a2a_temporal._log.fold import fold
+from a2a_temporal._log.state import LogState
 from tests.unit.log.building import (
     WORKING,
     artifact_texts,

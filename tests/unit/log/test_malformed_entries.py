@@ -15,8 +15,9 @@ from a2a_temporal._log.entries import (
     parse_signal,
     parse_start,
 )
-from a2a_temporal._log.fold import fold, state_name
+from a2a_temporal._log.fold import fold
 from a2a_temporal._log.protojson import event_to_json, to_json
+from a2a_temporal._log.state import state_name
 from tests.unit.log.building import (
     WORKING,
     Picture,

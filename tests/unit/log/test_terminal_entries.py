@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 
 from a2a_temporal._log.entries import CloseEntry, CloseKind, Entry
-from a2a_temporal._log.fold import TERMINAL_STATES, fold
+from a2a_temporal._log.fold import fold
+from a2a_temporal._log.state import TERMINAL_STATES
 from tests.unit.log.building import (
     CANCELED,
     COMPLETED,

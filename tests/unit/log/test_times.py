@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 
 from a2a_temporal._log.entries import Entry, now_text, parse_time
-from a2a_temporal._log.fold import begin, fold
+from a2a_temporal._log.fold import fold
+from a2a_temporal._log.state import begin
 from tests.unit.log.building import (
     INPUT_REQUIRED,
     WORKING,

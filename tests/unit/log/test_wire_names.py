@@ -4,8 +4,8 @@ from dataclasses import asdict
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart, parse_start
-from a2a_temporal._log.fold import snapshot
 from a2a_temporal._log.protojson import event_to_json
+from a2a_temporal._log.state import snapshot
 from tests.unit.log.building import WORKING, agent_says, chunk, folded, started, status
 
 

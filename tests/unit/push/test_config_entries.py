@@ -7,8 +7,9 @@ import pytest
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import EmissionEntry, parse_signal
-from a2a_temporal._log.fold import LogState, begin, fold, snapshot
+from a2a_temporal._log.fold import fold
 from a2a_temporal._log.protojson import to_json
+from a2a_temporal._log.state import LogState, begin, snapshot
 from tests.unit.log.building import COMPLETED, clock, started, status, user_message
 
 AT = "2026-01-02T12:00:00.000Z"

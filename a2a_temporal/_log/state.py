@@ -1,0 +1,230 @@
+"""What the entries of a log add up to: the state that ``fold`` changes.
+
+The workflow and every reader hold one; a run that ends by continue-as-new hands it on as JSON.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from a2a.types.a2a_pb2 import (
+    Message,
+    Part,
+    Role,
+    Task,
+    TaskPushNotificationConfig,
+    TaskState,
+    TaskStatus,
+)
+
+from a2a_temporal._log.checkpoint import Checkpoint
+from a2a_temporal._log.entries import (
+    TaskStart,
+    parse_push_config,
+    parse_time,
+)
+from a2a_temporal._log.protojson import digest, from_json, to_json
+
+TERMINAL_STATES = frozenset(
+    {
+        TaskState.TASK_STATE_COMPLETED,
+        TaskState.TASK_STATE_FAILED,
+        TaskState.TASK_STATE_CANCELED,
+        TaskState.TASK_STATE_REJECTED,
+    }
+)
+INTERRUPTED_STATES = frozenset(
+    {TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED}
+)
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A client message that is part of the task: the turn it opens and a hash of its content."""
+
+    turn: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class PushConfig:
+    """A push notification config that is set.
+
+    ``revision`` is a number that grows each time any config is set; ``since`` the one with which
+    this config appeared, which stays the same until it is deleted.
+    """
+
+    config: TaskPushNotificationConfig
+    since: int
+    revision: int
+
+
+@dataclass
+class Source:
+    """An activity of a workflow author that publishes: its attempt, and what was before it."""
+
+    checkpoint: Checkpoint
+    attempt: int = 0
+    sequence: int = 0
+
+
+@dataclass
+class LogState:
+    """Everything the entries so far say. Changed only by :func:`fold`.
+
+    ``turn``, ``attempt`` and ``sequence`` name the last batch of agent events that counted;
+    ``turn_done`` says the agent's code has returned for that turn, ``turn_left`` that its activity
+    will not complete by itself either; ``status_turn`` is the turn that
+    the present status answers; ``approvers`` are the people and groups ever asked to decide.
+    ``render_result`` turns the result of a plain workflow into parts. ``reply`` is the direct
+    Message of an agent that answered without making a task.
+    ``push_configs`` says by id who is told of events, ``push_revision`` how often one was set.
+    """
+
+    start: TaskStart
+    task: Task
+    accepted: dict[str, Accepted]
+    turn: int = 0
+    attempt: int = 0
+    sequence: int = 0
+    turn_done: bool = False
+    turn_left: bool = False
+    status_turn: int = 0
+    reply: Message | None = None
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    approvers: set[str] = field(default_factory=set[str])
+    sources: dict[str, Source] = field(default_factory=dict[str, Source])
+    render_result: Callable[[Any], list[Part]] | None = None
+    push_configs: dict[str, PushConfig] = field(default_factory=dict[str, PushConfig])
+    push_revision: int = 0
+
+    @property
+    def terminal(self) -> bool:
+        """True once nothing can change the task any more."""
+        return self.task.status.state in TERMINAL_STATES
+
+    @property
+    def interrupted(self) -> bool:
+        """True while the task waits for input or for a credential."""
+        return self.task.status.state in INTERRUPTED_STATES
+
+    def settled(self, turn: int) -> bool:
+        """True when a caller who waits for ``turn`` has an answer (A2A 1.0 section 3.2.2)."""
+        return self.terminal or (self.interrupted and self.status_turn >= turn)
+
+    def waits_for(self, turn: int) -> bool:
+        """True when the agent's code has returned for ``turn``, and left the task waiting.
+
+        While it has not, an AUTH_REQUIRED may be answered out of band (A2A 1.0 section 7.6.1).
+        """
+        over = self.turn > turn or (self.turn == turn and self.turn_done)
+        return over and self.interrupted and self.status_turn >= turn
+
+    @property
+    def turns(self) -> int:
+        """The number of client messages accepted so far."""
+        return len(self.accepted)
+
+    @property
+    def turn_over(self) -> bool:
+        """True when the current turn needs no (further) attempt of the agent."""
+        input_required = self.task.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
+        return self.terminal or self.turn_done or (self.turn == self.turns and input_required)
+
+    def set_push_config(self, config: TaskPushNotificationConfig) -> None:
+        """Set a push config, or replace the one with its id."""
+        self.push_revision += 1
+        known = self.push_configs.get(config.id)
+        since = known.since if known is not None else self.push_revision
+        self.push_configs[config.id] = PushConfig(config, since, self.push_revision)
+
+    def copy_task(self) -> Task:
+        """Return a Task the caller may keep and change."""
+        task = Task()
+        task.CopyFrom(self.task)
+        return task
+
+
+def begin(start: TaskStart) -> LogState:
+    """Return the state of a task just created, or carried over from its previous run."""
+    if start.snapshot is not None:
+        return _restore(start)
+    message = from_json(start.message, Message())
+    message.task_id = start.task_id
+    message.context_id = start.context_id
+    task = Task(
+        id=start.task_id,
+        context_id=start.context_id,
+        status=TaskStatus(state=begins_as(start), timestamp=parse_time(start.at)),
+        history=[message],
+    )
+    state = LogState(start, task, {message.message_id: Accepted(1, digest(message))})
+    if start.push_config:
+        state.set_push_config(parse_push_config(start.push_config))
+    return state
+
+
+def begins_as(start: TaskStart) -> TaskState:
+    """Return the first state of a task: a plain workflow cannot say when it begins to work."""
+    return TaskState.TASK_STATE_WORKING if start.plain else TaskState.TASK_STATE_SUBMITTED
+
+
+def snapshot(state: LogState) -> dict[str, Any]:
+    """Return ``state`` as plain JSON for the next run of the workflow (continue-as-new)."""
+    return {
+        "task": to_json(state.task),
+        "accepted": {
+            message_id: [accepted.turn, accepted.digest]
+            for message_id, accepted in state.accepted.items()
+        },
+        "turn": state.turn,
+        "attempt": state.attempt,
+        "sequence": state.sequence,
+        "turn_done": state.turn_done,
+        "status_turn": state.status_turn,
+        "approvers": sorted(state.approvers),
+        "reply": to_json(state.reply) if state.reply is not None else None,
+        "push_configs": [
+            [to_json(push.config), push.since, push.revision]
+            for push in state.push_configs.values()
+        ],
+        "push_revision": state.push_revision,
+        **({} if state.turn_done else {"checkpoint": state.checkpoint.to_json()}),
+    }
+
+
+def _restore(start: TaskStart) -> LogState:
+    carried = start.snapshot or {}
+    reply = carried.get("reply")
+    push_configs = [
+        PushConfig(parse_push_config(config), int(since), int(revision))
+        for config, since, revision in carried.get("push_configs", [])
+    ]
+    return LogState(
+        start,
+        from_json(carried["task"], Task()),
+        {
+            message_id: Accepted(int(turn), str(content))
+            for message_id, (turn, content) in carried["accepted"].items()
+        },
+        turn=int(carried.get("turn", 0)),
+        attempt=int(carried.get("attempt", 0)),
+        sequence=int(carried.get("sequence", 0)),
+        turn_done=bool(carried.get("turn_done", False)),
+        status_turn=int(carried.get("status_turn", 0)),
+        approvers=set(carried.get("approvers", [])),
+        reply=from_json(reply, Message()) if reply else None,
+        push_configs={push.config.id: push for push in push_configs},
+        push_revision=int(carried.get("push_revision", 0)),
+        checkpoint=Checkpoint.from_json(carried.get("checkpoint") or {}),
+    )
+
+
+def agent_message(text: str, *, message_id: str) -> Message:
+    """Return a message of the agent's side with one text part."""
+    return Message(message_id=message_id, role=Role.ROLE_AGENT, parts=[Part(text=text)])
+
+
+def state_name(state: TaskState) -> str:
+    """Return a state as search attributes and people write it: ``input-required``."""
+    return TaskState.Name(state).removeprefix("TASK_STATE_").lower().replace("_", "-")
