@@ -48,11 +48,17 @@ class Api:
         await asyncio.sleep(1 if effort.quick else 5)
         return self._process.memory
 
-    async def send(self, text: str, *, task_id: str = "", at_once: bool = False) -> dict[str, Any]:
+    async def send(
+        self, text: str, *, task_id: str = "", at_once: bool = False, attempts: int = 1
+    ) -> dict[str, Any]:
+        """Send a message; each attempt is the same message, so a repeat makes no second task."""
         message: SendMessageRequest = request(
             text, message_id=str(uuid4()), task_id=task_id, at_once=at_once
         )
-        response = await self._http.post("/message:send", json=MessageToDict(message))
+        body = MessageToDict(message)
+        response = await self._http.post("/message:send", json=body)
+        while response.is_server_error and (attempts := attempts - 1):
+            response = await self._http.post("/message:send", json=body)
         response.raise_for_status()
         return response.json()["task"]
 
@@ -61,7 +67,7 @@ class Api:
         assert task["status"]["state"] == "TASK_STATE_COMPLETED", task
 
     async def park(self) -> str:
-        task = await self.send("ask")
+        task = await self.send("ask", attempts=5)
         assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED", task
         return task["id"]
 
