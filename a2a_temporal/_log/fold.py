@@ -51,6 +51,7 @@ def fold(state: LogState, entry: Entry) -> list[StreamEvent]:
     """Apply one entry to ``state`` and return the stream events it makes, in order."""
     if state.terminal:
         return []
+    state.entries += 1
     match entry:
         case MessageEntry():
             _accept(state, entry)

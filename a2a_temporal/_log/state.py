@@ -79,6 +79,7 @@ class LogState:
     ``render_result`` turns the result of a plain workflow into parts. ``reply`` is the direct
     Message of an agent that answered without making a task.
     ``push_configs`` says by id who is told of events, ``push_revision`` how often one was set.
+    ``entries`` counts what was folded, in all runs: of two states the larger is the newer.
     """
 
     start: TaskStart
@@ -97,6 +98,7 @@ class LogState:
     render_result: Callable[[Any], list[Part]] | None = None
     push_configs: dict[str, PushConfig] = field(default_factory=dict[str, PushConfig])
     push_revision: int = 0
+    entries: int = 0
 
     @property
     def terminal(self) -> bool:
@@ -189,6 +191,7 @@ def snapshot(state: LogState) -> dict[str, Any]:
             for push in state.push_configs.values()
         ],
         "push_revision": state.push_revision,
+        "entries": state.entries,
         **({} if state.turn_done else {"checkpoint": state.checkpoint.to_json()}),
     }
 
@@ -216,6 +219,7 @@ def _restore(start: TaskStart) -> LogState:
         reply=from_json(reply, Message()) if reply else None,
         push_configs={push.config.id: push for push in push_configs},
         push_revision=int(carried.get("push_revision", 0)),
+        entries=int(carried.get("entries", 0)),
         checkpoint=Checkpoint.from_json(carried.get("checkpoint") or {}),
     )
 

@@ -214,6 +214,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         if state.terminal and places.after is None:
             raise _nothing_to_stream(state)
         async with self._tasks.follow(scope, params.id) as reader:
+            await self._catch_up(reader, state)
             missed = await self._tasks.events_after(params.id, places.after)
             if reader.state.terminal and not missed:
                 raise _nothing_to_stream(reader.state)
@@ -242,7 +243,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
             raise TaskNotCancelableError
         await self._tasks.cancel(params.id)
         async with self._tasks.follow(scope, params.id) as reader:
-            await self._wait(reader, lambda state: state.terminal, self._options.cancel_wait)
+            await self._wait(reader, lambda now: now.terminal, self._options.cancel_wait)
+            await self._catch_up(reader, state)
             task = reader.snapshot()
         if reader.state.terminal and task.status.state != TaskState.TASK_STATE_CANCELED:
             raise TaskNotCancelableError
@@ -356,11 +358,12 @@ class TemporalRequestHandler(sdk.RequestHandler):
             at=now_text(datetime.now(timezone.utc)),
             push_config=to_json(config) if config else None,
         )
-        created = await self._tasks.create(scope, start)
-        async with self._tasks.follow(scope, start.task_id, from_start=created) as reader:
-            if created:
+        known = await self._tasks.create(scope, start)
+        async with self._tasks.follow(scope, start.task_id, from_start=known is None) as reader:
+            if known is None:
                 yield _Sent(reader, 1, begin(start).task)
             else:
+                await self._catch_up(reader, known)
                 if push:
                     await self._push_configs.add(reader.state, push)
                 yield _Sent(reader, 1, reader.snapshot(), reader.state.settled(1))
@@ -384,6 +387,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
             raise ended(state)
         config = push and await self._push_configs.checked(push, state)
         async with self._tasks.follow(scope, message.task_id) as reader:
+            await self._catch_up(reader, state)
             before = reader.snapshot()
             known = await self._tasks.send(state, message, request, config)
             turn = await self._turn_of(reader, message)
@@ -412,6 +416,11 @@ class TemporalRequestHandler(sdk.RequestHandler):
         if reader.state.terminal:
             raise ended(reader.state)
         raise InternalError(UNAVAILABLE)
+
+    async def _catch_up(self, reader: Reader, state: LogState) -> None:
+        """Let a log that has not been read for a while reach what was just read of it."""
+        newer = state.entries
+        await self._wait(reader, lambda now: now.entries >= newer, self._options.read_timeout)
 
     async def _first_word(self, sent: _Sent) -> None:
         """Give an agent that answers with a direct Message a moment to do so."""

@@ -103,8 +103,8 @@ class Tasks:
         """End all readers where they are."""
         await self._followers.aclose()
 
-    async def create(self, caller: Caller, start: TaskStart) -> bool:
-        """Start a task's workflow; returns False when the same message has started it before.
+    async def create(self, caller: Caller, start: TaskStart) -> LogState | None:
+        """Start a task's workflow; returns what the same message has started before, if it has.
 
         Raises:
             InvalidParamsError: The message is too large, or its id was used for another content.
@@ -136,9 +136,8 @@ class Tasks:
                     ),
                 )
             except WorkflowAlreadyStartedError:
-                await self._check_same(caller, start)
-                return False
-        return True
+                return await self._the_same(caller, start)
+        return None
 
     async def send(
         self,
@@ -287,8 +286,8 @@ class Tasks:
             request.header.fields[name].CopyFrom((await converter.encode([value]))[0])
         await self._client.workflow_service.signal_workflow_execution(request, retry=True)
 
-    async def _check_same(self, caller: Caller, start: TaskStart) -> None:
-        """The workflow exists already: is it the task this very message made?"""
+    async def _the_same(self, caller: Caller, start: TaskStart) -> LogState:
+        """The workflow exists already: return it, if it is the task this very message made."""
         try:
             state = await self.read(caller, start.task_id)
         except TaskNotFoundError as error:
@@ -300,6 +299,7 @@ class Tasks:
             ) from error
         first = state.accepted.get(_message_id(start))
         _check_digest(first, from_json(start.message, Message()))
+        return state
 
 
 def ended(state: LogState) -> UnsupportedOperationError:
