@@ -4,12 +4,7 @@ It holds no task state. What it knows of a task it reads from the log; what it w
 writes into the log, as a workflow start, a signal or a cancel request.
 """
 
-import asyncio
-import contextlib
-import uuid
-from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from a2a.server.context import ServerCallContext
@@ -34,8 +29,6 @@ from a2a.types.a2a_pb2 import (
     TaskState,
 )
 from a2a.utils.errors import (
-    InternalError,
-    InvalidParamsError,
     PushNotificationNotSupportedError,
     TaskNotCancelableError,
     UnsupportedOperationError,
@@ -44,42 +37,21 @@ from a2a.utils.task import apply_history_length, validate_history_length
 from temporalio.client import Client
 
 from a2a_temporal._log import wire
-from a2a_temporal._log.entries import TaskStart, now_text
-from a2a_temporal._log.fold import with_message
-from a2a_temporal._log.protojson import to_json
-from a2a_temporal._log.state import TERMINAL_STATES, LogState, begin
+from a2a_temporal._log.state import TERMINAL_STATES, LogState
 from a2a_temporal._server import push_configs
-from a2a_temporal._server.call import Caller, TenantRequest, caller, describe_call
+from a2a_temporal._server.call import Caller, TenantRequest, caller
 from a2a_temporal._server.cards import asking, extended_card
-from a2a_temporal._server.checks import check_message, check_task_id
 from a2a_temporal._server.decorators import requires, validated
-from a2a_temporal._server.engine_errors import UNAVAILABLE
 from a2a_temporal._server.follower import LogEvent, Reader
 from a2a_temporal._server.listing import Listing
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.plain import PlainWorkflow
 from a2a_temporal._server.push_configs import PushConfigs
 from a2a_temporal._server.resume import Resumption, declared, following
-from a2a_temporal._server.tasks import Tasks, ended
+from a2a_temporal._server.sending import Sending, wait
+from a2a_temporal._server.tasks import Tasks
 
 _STREAMING = "This agent does not stream: its card says capabilities.streaming = false."
-
-
-@dataclass(frozen=True)
-class _Sent:
-    """A message that is part of a task, and a reader of what it makes.
-
-    Attributes:
-        reader: Stands where the message entered the log, or before.
-        turn: The turn that the message opens.
-        before: The Task as it was when the message entered it.
-        answered: The message was sent before and has been answered.
-    """
-
-    reader: Reader
-    turn: int
-    before: Task
-    answered: bool = False
 
 
 def _pushes(handler: "TemporalRequestHandler") -> bool:
@@ -133,6 +105,9 @@ class TemporalRequestHandler(sdk.RequestHandler):
             options=self._options,
         )
         self._push_configs = PushConfigs(client, options=self._options)
+        self._sending = Sending(
+            self._tasks, self._push_configs, card=self.agent_card, options=self._options
+        )
         self._listing = Listing(client, self._tasks, read_timeout=self._options.read_timeout)
 
     async def start(self) -> None:
@@ -154,11 +129,11 @@ class TemporalRequestHandler(sdk.RequestHandler):
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> Task | Message:
         """Send a message; wait for the answer unless asked not to (section 3.1.1)."""
-        async with self._sent(params, context) as sent:
+        async with self._sending.sent(self._caller(params, context), params, context) as sent:
             if params.configuration.return_immediately:
-                await self._first_word(sent)
+                await self._sending.first_word(sent)
             else:
-                await self._wait(
+                await wait(
                     sent.reader,
                     lambda state: state.settled(sent.turn),
                     self._options.blocking_limit,
@@ -172,8 +147,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
     ) -> AsyncGenerator[Event, None]:
         """Send a message and stream what its turn makes (section 3.1.2)."""
         places = Resumption.of(context)
-        async with self._sent(params, context) as sent:
-            await self._first_word(sent)
+        async with self._sending.sent(self._caller(params, context), params, context) as sent:
+            await self._sending.first_word(sent)
             if sent.reader.state.reply is not None:
                 yield sent.reader.state.reply
                 return
@@ -214,7 +189,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         if state.terminal and places.after is None:
             raise _nothing_to_stream(state)
         async with self._tasks.follow(scope, params.id) as reader:
-            await self._catch_up(reader, state)
+            await self._sending.catch_up(reader, state)
             missed = await self._tasks.events_after(params.id, places.after)
             if reader.state.terminal and not missed:
                 raise _nothing_to_stream(reader.state)
@@ -243,8 +218,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
             raise TaskNotCancelableError
         await self._tasks.cancel(params.id)
         async with self._tasks.follow(scope, params.id) as reader:
-            await self._wait(reader, lambda now: now.terminal, self._options.cancel_wait)
-            await self._catch_up(reader, state)
+            await wait(reader, lambda now: now.terminal, self._options.cancel_wait)
+            await self._sending.catch_up(reader, state)
             task = reader.snapshot()
         if reader.state.terminal and task.status.state != TaskState.TASK_STATE_CANCELED:
             raise TaskNotCancelableError
@@ -309,142 +284,6 @@ class TemporalRequestHandler(sdk.RequestHandler):
 
     def _caller(self, params: TenantRequest, context: ServerCallContext) -> Caller:
         return caller(params, context, self._agent, self._options)
-
-    @contextlib.asynccontextmanager
-    async def _sent(
-        self, params: SendMessageRequest, context: ServerCallContext
-    ) -> AsyncGenerator[_Sent]:
-        """Check a message, write it into the log of its task, and follow what it makes."""
-        check_message(params, context, self.agent_card)
-        scope = self._caller(params, context)
-        request = describe_call(params, context, self._options)
-        message = Message()
-        message.CopyFrom(params.message)
-        push = push_configs.attached(params)
-        if message.task_id and not await self._names_new_task(scope, message):
-            following = self._sent_to_task(scope, message, request, push)
-        else:
-            following = self._sent_as_task(scope, message, request, push)
-        async with following as sent:
-            yield sent
-
-    async def _names_new_task(self, scope: Caller, message: Message) -> bool:
-        """Say whether a message may, and does, name the task that it is to make."""
-        if not self._options.client_task_ids or await self._tasks.exists(scope, message.task_id):
-            return False
-        check_task_id(message.task_id)
-        return True
-
-    @contextlib.asynccontextmanager
-    async def _sent_as_task(
-        self,
-        scope: Caller,
-        message: Message,
-        request: dict[str, Any],
-        push: TaskPushNotificationConfig | None,
-    ) -> AsyncGenerator[_Sent]:
-        """Begin a task with a message, or find the one that the same message began before."""
-        config = push and await self._push_configs.checked(push, None)
-        repeatable = self._options.idempotent_sends
-        made = scope.task_id(message.message_id) if repeatable else str(uuid.uuid4())
-        start = TaskStart(
-            task_id=message.task_id or made,
-            context_id=message.context_id or str(uuid.uuid4()),
-            agent=scope.agent,
-            message=to_json(message),
-            owner=scope.owner,
-            tenant=scope.tenant,
-            request=request,
-            at=now_text(datetime.now(timezone.utc)),
-            push_config=to_json(config) if config else None,
-        )
-        known = await self._tasks.create(scope, start)
-        async with self._tasks.follow(scope, start.task_id, from_start=known is None) as reader:
-            if known is None:
-                yield _Sent(reader, 1, begin(start).task)
-            else:
-                await self._catch_up(reader, known)
-                if push:
-                    await self._push_configs.add(reader.state, push)
-                yield _Sent(reader, 1, reader.snapshot(), reader.state.settled(1))
-
-    @contextlib.asynccontextmanager
-    async def _sent_to_task(
-        self,
-        scope: Caller,
-        message: Message,
-        request: dict[str, Any],
-        push: TaskPushNotificationConfig | None,
-    ) -> AsyncGenerator[_Sent]:
-        """Send a further message; followed from before it, so that nothing it makes is missed."""
-        state = await self._tasks.read(scope, message.task_id)
-        if message.context_id and message.context_id != state.task.context_id:
-            raise InvalidParamsError(
-                f"Task {message.task_id} belongs to context {state.task.context_id!r}, the message "
-                f"names {message.context_id!r}. Name the task's own, or none."
-            )
-        if state.terminal and message.message_id not in state.accepted:
-            raise ended(state)
-        config = push and await self._push_configs.checked(push, state)
-        async with self._tasks.follow(scope, message.task_id) as reader:
-            await self._catch_up(reader, state)
-            before = reader.snapshot()
-            known = await self._tasks.send(state, message, request, config)
-            turn = await self._turn_of(reader, message)
-            if known:
-                if push:
-                    await self._push_configs.add(reader.state, push)
-                yield _Sent(reader, turn, reader.snapshot(), reader.state.settled(turn))
-            else:
-                yield _Sent(reader, turn, with_message(before, message))
-
-    async def _turn_of(self, reader: Reader, message: Message) -> int:
-        """Wait until a sent message shows in the log and return the turn it opens.
-
-        Raises:
-            UnsupportedOperationError: The task ended before the message reached it.
-            InternalError: The log cannot be read now; the message may be sent again.
-        """
-        await self._wait(
-            reader,
-            lambda state: message.message_id in state.accepted or state.terminal,
-            self._options.read_timeout,
-        )
-        accepted = reader.state.accepted.get(message.message_id)
-        if accepted is not None:
-            return accepted.turn
-        if reader.state.terminal:
-            raise ended(reader.state)
-        raise InternalError(UNAVAILABLE)
-
-    async def _catch_up(self, reader: Reader, state: LogState) -> None:
-        """Let a log that has not been read for a while reach what was just read of it."""
-        newer = state.entries
-        await self._wait(reader, lambda now: now.entries >= newer, self._options.read_timeout)
-
-    async def _first_word(self, sent: _Sent) -> None:
-        """Give an agent that answers with a direct Message a moment to do so."""
-        if sent.turn == 1 and not sent.reader.state.start.plain:
-            await self._wait(
-                sent.reader,
-                lambda state: state.turn > 0 or state.status_turn > 0,
-                self._options.direct_message_wait,
-            )
-
-    async def _wait(
-        self, reader: Reader, reached: Callable[[LogState], bool], limit: timedelta | None
-    ) -> None:
-        """Return once the log has reached a point, the limit has passed, or the log ends."""
-        loop = asyncio.get_running_loop()
-        until = None if limit is None else loop.time() + limit.total_seconds()
-        while not reached(reader.state) and not reader.ended:
-            left = None if until is None else until - loop.time()
-            if left is not None and left <= 0:
-                return
-            try:
-                await asyncio.wait_for(reader.changed(), left)
-            except (TimeoutError, asyncio.TimeoutError):
-                return
 
 
 def _workflow_name(workflow: type[Any] | str | PlainWorkflow) -> str | PlainWorkflow:

@@ -1,0 +1,204 @@
+"""Send a message: into a new task's log or an existing one's, and follow what it makes."""
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from a2a.server.context import ServerCallContext
+from a2a.types.a2a_pb2 import (
+    AgentCard,
+    Message,
+    SendMessageRequest,
+    Task,
+    TaskPushNotificationConfig,
+)
+from a2a.utils.errors import InternalError, InvalidParamsError
+
+from a2a_temporal._log.entries import TaskStart, now_text
+from a2a_temporal._log.fold import with_message
+from a2a_temporal._log.protojson import to_json
+from a2a_temporal._log.state import LogState, begin
+from a2a_temporal._server import push_configs
+from a2a_temporal._server.call import Caller, describe_call
+from a2a_temporal._server.checks import check_message, check_task_id
+from a2a_temporal._server.engine_errors import UNAVAILABLE
+from a2a_temporal._server.follower import Reader
+from a2a_temporal._server.options import HandlerOptions
+from a2a_temporal._server.push_configs import PushConfigs
+from a2a_temporal._server.tasks import Tasks, ended
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A message that is part of a task, and a reader of what it makes.
+
+    Attributes:
+        reader: Stands where the message entered the log, or before.
+        turn: The turn that the message opens.
+        before: The Task as it was when the message entered it.
+        answered: The message was sent before and has been answered.
+    """
+
+    reader: Reader
+    turn: int
+    before: Task
+    answered: bool = False
+
+
+class Sending:
+    """The way of a message into a log.
+
+    Args:
+        tasks: The agent's tasks.
+        configs: Their push configs.
+        card: The public card.
+        options: The handler's options.
+    """
+
+    def __init__(
+        self, tasks: Tasks, configs: PushConfigs, *, card: AgentCard, options: HandlerOptions
+    ) -> None:
+        self._tasks = tasks
+        self._push_configs = configs
+        self._card = card
+        self._options = options
+
+    @contextlib.asynccontextmanager
+    async def sent(
+        self, scope: Caller, params: SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Sent]:
+        """Check a message, write it into the log of its task, and follow what it makes."""
+        check_message(params, context, self._card)
+        request = describe_call(params, context, self._options)
+        message = Message()
+        message.CopyFrom(params.message)
+        push = push_configs.attached(params)
+        if message.task_id and not await self._names_new_task(scope, message):
+            following = self._sent_to_task(scope, message, request, push)
+        else:
+            following = self._sent_as_task(scope, message, request, push)
+        async with following as sent:
+            yield sent
+
+    async def _names_new_task(self, scope: Caller, message: Message) -> bool:
+        """Say whether a message may, and does, name the task that it is to make."""
+        if not self._options.client_task_ids or await self._tasks.exists(scope, message.task_id):
+            return False
+        check_task_id(message.task_id)
+        return True
+
+    @contextlib.asynccontextmanager
+    async def _sent_as_task(
+        self,
+        scope: Caller,
+        message: Message,
+        request: dict[str, Any],
+        push: TaskPushNotificationConfig | None,
+    ) -> AsyncGenerator[Sent]:
+        """Begin a task with a message, or find the one that the same message began before."""
+        config = push and await self._push_configs.checked(push, None)
+        repeatable = self._options.idempotent_sends
+        made = scope.task_id(message.message_id) if repeatable else str(uuid.uuid4())
+        start = TaskStart(
+            task_id=message.task_id or made,
+            context_id=message.context_id or str(uuid.uuid4()),
+            agent=scope.agent,
+            message=to_json(message),
+            owner=scope.owner,
+            tenant=scope.tenant,
+            request=request,
+            at=now_text(datetime.now(timezone.utc)),
+            push_config=to_json(config) if config else None,
+        )
+        known = await self._tasks.create(scope, start)
+        async with self._tasks.follow(scope, start.task_id, from_start=known is None) as reader:
+            if known is None:
+                yield Sent(reader, 1, begin(start).task)
+            else:
+                await self.catch_up(reader, known)
+                if push:
+                    await self._push_configs.add(reader.state, push)
+                yield Sent(reader, 1, reader.snapshot(), reader.state.settled(1))
+
+    @contextlib.asynccontextmanager
+    async def _sent_to_task(
+        self,
+        scope: Caller,
+        message: Message,
+        request: dict[str, Any],
+        push: TaskPushNotificationConfig | None,
+    ) -> AsyncGenerator[Sent]:
+        """Send a further message; followed from before it, so that nothing it makes is missed."""
+        state = await self._tasks.read(scope, message.task_id)
+        if message.context_id and message.context_id != state.task.context_id:
+            raise InvalidParamsError(
+                f"Task {message.task_id} belongs to context {state.task.context_id!r}, the message "
+                f"names {message.context_id!r}. Name the task's own, or none."
+            )
+        if state.terminal and message.message_id not in state.accepted:
+            raise ended(state)
+        config = push and await self._push_configs.checked(push, state)
+        async with self._tasks.follow(scope, message.task_id) as reader:
+            await self.catch_up(reader, state)
+            before = reader.snapshot()
+            known = await self._tasks.send(state, message, request, config)
+            turn = await self._turn_of(reader, message)
+            if known:
+                if push:
+                    await self._push_configs.add(reader.state, push)
+                yield Sent(reader, turn, reader.snapshot(), reader.state.settled(turn))
+            else:
+                yield Sent(reader, turn, with_message(before, message))
+
+    async def _turn_of(self, reader: Reader, message: Message) -> int:
+        """Wait until a sent message shows in the log and return the turn it opens.
+
+        Raises:
+            UnsupportedOperationError: The task ended before the message reached it.
+            InternalError: The log cannot be read now; the message may be sent again.
+        """
+        await wait(
+            reader,
+            lambda state: message.message_id in state.accepted or state.terminal,
+            self._options.read_timeout,
+        )
+        accepted = reader.state.accepted.get(message.message_id)
+        if accepted is not None:
+            return accepted.turn
+        if reader.state.terminal:
+            raise ended(reader.state)
+        raise InternalError(UNAVAILABLE)
+
+    async def catch_up(self, reader: Reader, state: LogState) -> None:
+        """Let a log that has not been read for a while reach what was just read of it."""
+        newer = state.entries
+        await wait(reader, lambda now: now.entries >= newer, self._options.read_timeout)
+
+    async def first_word(self, sent: Sent) -> None:
+        """Give an agent that answers with a direct Message a moment to do so."""
+        if sent.turn == 1 and not sent.reader.state.start.plain:
+            await wait(
+                sent.reader,
+                lambda state: state.turn > 0 or state.status_turn > 0,
+                self._options.direct_message_wait,
+            )
+
+
+async def wait(
+    reader: Reader, reached: Callable[[LogState], bool], limit: timedelta | None
+) -> None:
+    """Return once the log has reached a point, the limit has passed, or the log ends."""
+    loop = asyncio.get_running_loop()
+    until = None if limit is None else loop.time() + limit.total_seconds()
+    while not reached(reader.state) and not reader.ended:
+        left = None if until is None else until - loop.time()
+        if left is not None and left <= 0:
+            return
+        try:
+            await asyncio.wait_for(reader.changed(), left)
+        except (TimeoutError, asyncio.TimeoutError):
+            return
