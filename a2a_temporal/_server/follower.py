@@ -355,9 +355,13 @@ class Reader:
         """How far the last snapshot reaches; before the first, where the log begins."""
         return self._taken or self._follower.begun
 
+    def skip(self) -> None:
+        """Pass over what the log holds now: what is read next comes after it."""
+        self.position = self._follower.end
+
     def snapshot(self) -> Task:
         """Return the Task as it is now; what is read next comes after it."""
-        self.position = self._follower.end
+        self.skip()
         self._taken = self._follower.newest
         return self.state.copy_task()
 

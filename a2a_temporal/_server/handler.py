@@ -218,8 +218,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
             raise TaskNotCancelableError
         await self._tasks.cancel(params.id)
         async with self._tasks.follow(scope, params.id) as reader:
-            await wait(reader, lambda now: now.terminal, self._options.cancel_wait)
             await self._sending.catch_up(reader, state)
+            await wait(reader, lambda now: now.terminal, self._options.cancel_wait)
             task = reader.snapshot()
         if reader.state.terminal and task.status.state != TaskState.TASK_STATE_CANCELED:
             raise TaskNotCancelableError

@@ -174,9 +174,18 @@ class Sending:
         raise InternalError(UNAVAILABLE)
 
     async def catch_up(self, reader: Reader, state: LogState) -> None:
-        """Let a log that has not been read for a while reach what was just read of it."""
+        """Read on a log that nobody has read for a while, up to what was just read of it.
+
+        The reader stands behind that: what it passes over has been told before.
+
+        Raises:
+            InternalError: The log cannot be read on now.
+        """
         newer = state.entries
         await wait(reader, lambda now: now.entries >= newer, self._options.read_timeout)
+        if reader.state.entries < newer and not reader.ended:
+            raise InternalError(UNAVAILABLE)
+        reader.skip()
 
     async def first_word(self, sent: Sent) -> None:
         """Give an agent that answers with a direct Message a moment to do so."""

@@ -1,8 +1,14 @@
 """A stream begins with what GetTask says, also where the log has not been read for a while."""
 
-from a2a.types.a2a_pb2 import Task
+import asyncio
+
+from a2a.server.context import ServerCallContext
+from a2a.server.events import Event
+from a2a.types.a2a_pb2 import SubscribeToTaskRequest, Task, TaskStatusUpdateEvent
+from google.protobuf.json_format import MessageToDict
 
 from a2a_temporal import HandlerOptions
+from a2a_temporal._server.resume import CURSOR_PARAMETER, URI
 from tests.support.in_process import agent_worker, new_task_queue, served
 from tests.support.temporal_server import TemporalServer
 
@@ -34,3 +40,49 @@ async def test_a_cold_log_is_read_on_before_it_is_shown(temporal: TemporalServer
             await other.aclose()
         for stream in streams:
             await stream.aclose()
+
+
+async def test_a_cold_log_repeats_nothing_of_what_a_cursor_has_seen(
+    temporal: TemporalServer,
+) -> None:
+    client = await temporal.client()
+    queue = new_task_queue()
+    one_poll = HandlerOptions(long_polls=1)
+    async with (
+        agent_worker(client, queue),
+        served(client, queue, one_poll) as here,
+        served(client, queue) as there,
+    ):
+        first, second = await here.send("ask"), await here.send("ask")
+        streams = [here.subscribe(task.id) for task in (first, second)]
+        for stream in streams:
+            await anext(stream)
+        # All of this goes by the follower of the first task: the second one has the only poll.
+        await there.send("chunks:4 ask:more?", task_id=first.id)
+        seen = there.handler.on_subscribe_to_task(SubscribeToTaskRequest(id=first.id), _resumed())
+        cursor = _cursor(await anext(seen))
+        await seen.aclose()
+
+        rest = here.handler.on_subscribe_to_task(
+            SubscribeToTaskRequest(id=first.id), _resumed(cursor)
+        )
+        following = asyncio.ensure_future(anext(rest))
+        done, _ = await asyncio.wait({following}, timeout=3)
+        assert not done, f"came again: {following.result()}"
+        await there.send("say:on", task_id=first.id)
+        event = await asyncio.wait_for(following, 15)
+        assert isinstance(event, TaskStatusUpdateEvent)
+        assert "on" in str(event.status.message)
+        await rest.aclose()
+        for stream in streams:
+            await stream.aclose()
+
+
+def _resumed(cursor: str = "") -> ServerCallContext:
+    headers = {CURSOR_PARAMETER: cursor} if cursor else {}
+    return ServerCallContext(state={"headers": headers}, requested_extensions={URI})
+
+
+def _cursor(event: Event) -> str:
+    assert isinstance(event, Task)
+    return str(MessageToDict(event.metadata)[URI]["cursor"])
