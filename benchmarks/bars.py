@@ -38,7 +38,9 @@ class Bar:
     judged: Literal["ratio", "figure"]
 
     def row(self, reading: Reading) -> Row:
-        ratio = reading.figure / reading.anchor if reading.anchor else None
+        ratio = None
+        if self.judged == "ratio" and reading.anchor:
+            ratio = reading.figure / reading.anchor
         judged = ratio if self.judged == "ratio" else reading.figure
         ok = judged is not None and judged <= self.limit
         return Row(self, reading.figure, reading.anchor, ratio, ok, reading.note, reading.reduced)

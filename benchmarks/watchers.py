@@ -85,7 +85,7 @@ async def main(port: int) -> None:
     say(ready=True)
     async for command in commands():
         if "open" in command:
-            watchers = await _open(command["open"], port)
+            watchers += await _open(command["open"], port)
             say(open=len(watchers))
         else:
             completed = {
