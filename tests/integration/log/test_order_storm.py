@@ -50,7 +50,9 @@ async def test_a_storm_leaves_the_workflow_and_its_readers_with_one_task(
         storms = (_storm(client, agent, random.Random(seed)) for seed in range(TASKS))
         answers = await within(120, asyncio.gather(*storms), what="the storms")
         for task_id, asked in answers:
-            await _check_agreement(client, task_id, asked)
+            # Without a cache a query replays the history and runs on from there, ahead of the
+            # workflow task that decides: only its answer after the end is settled.
+            await _check_agreement(client, task_id, asked if cached else asked[-1:])
     for task_id, _ in answers:
         await _check_replay(client, task_id)
 
