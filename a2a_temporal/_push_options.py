@@ -30,8 +30,9 @@ class PushOptions:
         signing_keys: Keys of the signature headers, ``whsec_`` and base64 or any text; each of them
             signs, so that receivers can change over from one to the next. None, no signature.
         maximum_configs: The most configs one task may have.
-        concurrency: Deliveries a worker makes at once; hanging receivers can take no more of its
-            activity slots than this.
+        concurrency: Deliveries a worker makes at once; as many more may wait for a place, so that
+            hanging receivers take no more of its activity slots than twice this. Receivers that
+            failed last share half of the places.
     """
 
     timeout: timedelta = timedelta(seconds=15)

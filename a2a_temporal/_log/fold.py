@@ -124,7 +124,7 @@ def _fold_agent_events(state: LogState, entry: EventsEntry) -> list[StreamEvent]
 def _fold_source_events(state: LogState, entry: EventsEntry) -> list[StreamEvent]:
     source = state.sources.get(entry.source)
     if source is None:
-        source = Source(Checkpoint(messages=len(state.task.history)))
+        source = Source(Checkpoint(messages=_messages(state.task)))
         state.sources[entry.source] = source
     if (entry.attempt, entry.sequence) <= (source.attempt, source.sequence):
         return []
@@ -144,7 +144,12 @@ def _open_turn(state: LogState, turn: int) -> None:
     state.sequence = 0
     state.turn_done = False
     state.turn_left = False
-    state.checkpoint = Checkpoint(messages=len(state.task.history))
+    state.checkpoint = Checkpoint(messages=_messages(state.task))
+
+
+def _messages(task: Task) -> int:
+    """Count the messages of a task; that of the present status is the next of its history."""
+    return len(task.history) + task.status.HasField("message")
 
 
 def _drop_attempt(state: LogState, kept: Checkpoint) -> list[StreamEvent]:

@@ -35,6 +35,7 @@ from a2a_temporal._worker.push_lane import (
 )
 from a2a_temporal._worker.push_log import Notice, Position, PushLog, PushLogs
 from a2a_temporal._worker.push_request import NotDeliveredError, Receiver, new_client
+from a2a_temporal._worker.push_room import PushRoom
 
 logger = logging.getLogger("a2a_temporal.push")
 
@@ -56,7 +57,7 @@ class PushActivities:
         self._options = options
         self._guard = guard or options.guard()
         self._logs = PushLogs()
-        self._posting = 0
+        self._room = PushRoom(options.concurrency)
 
     @activity.defn(name=wire.PUSH_DELIVER_ACTIVITY)
     async def deliver(self, delivery: Delivery) -> Delivered:
@@ -69,14 +70,11 @@ class PushActivities:
         notices = log.pending(push, position)
         if not notices:
             return Delivered("delivered", log.next)
-        if self._posting >= self._options.concurrency:
-            return _busy(delivery, position)
-        self._posting += 1
-        try:
+        async with self._room.place(failing=activity.info().attempt > 1) as has_place:
+            if not has_place:
+                return _busy(delivery, position)
             run = _Run(self._options, self._guard, push, delivery, log)
             return await run.deliver(notices, position)
-        finally:
-            self._posting -= 1
 
     @activity.defn(name=wire.PUSH_SURVEY_ACTIVITY)
     async def survey(self, question: Question) -> Survey:

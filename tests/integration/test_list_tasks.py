@@ -53,6 +53,11 @@ async def _listed(caller: Caller, *ids: str, **wanted: object) -> Json:
     return await eventually(look, within=10, what=f"the list of {wanted}")
 
 
+async def _listed_as_completed(caller: Caller, tasks: list[Json]) -> None:
+    """Wait until visibility knows the last status of tasks, by which they are sorted."""
+    await _listed(caller, *(task["id"] for task in tasks), status="TASK_STATE_COMPLETED")
+
+
 def _ids(messages: list[Json]) -> list[str]:
     return [message["messageId"] for message in messages]
 
@@ -135,7 +140,7 @@ async def test_values_out_of_range_are_refused(cluster: Cluster) -> None:
     async def scenario(caller: Caller) -> None:
         caller = caller.as_user("alice", tenant=uuid.uuid4().hex[:8])
         tasks = await all_of(*(caller.send_task("echo x") for _ in range(3)))
-        await _listed(caller, *(task["id"] for task in tasks))
+        await _listed_as_completed(caller, tasks)
         token = (await caller.list(pageSize=1))["nextPageToken"]
         for wrong in (
             {"pageSize": 0},
@@ -162,7 +167,7 @@ async def test_values_out_of_range_are_refused(cluster: Cluster) -> None:
 async def test_a_page_token_outlives_the_task_it_names(cluster: Cluster) -> None:
     caller = cluster.caller.as_user("alice", tenant=uuid.uuid4().hex[:8])
     tasks = [await caller.send_task("echo x") for _ in range(3)]
-    await _listed(caller, *(task["id"] for task in tasks))
+    await _listed_as_completed(caller, tasks)
     page = await caller.list(pageSize=1)
     (newest,) = page["tasks"]
     await cluster.client.workflow_service.delete_workflow_execution(
@@ -206,6 +211,7 @@ async def test_what_stands_still_is_seen_once_while_others_move(
     caller = cluster.caller.as_user("alice", tenant=uuid.uuid4().hex[:8])
     still = await all_of(*(caller.send_task(f"echo {number}") for number in range(20)))
     moving = await all_of(*(caller.start("status 2; pause 0.2; " * 20) for _ in range(3)))
+    await _listed_as_completed(caller, still)
     await _listed(caller, *(task["id"] for task in [*still, *moving]))
 
     seen: list[str] = []

@@ -108,6 +108,27 @@ def test_an_earlier_turns_message_survives_a_lost_attempt_that_used_its_id_again
     assert spoken(state.task) == ["m1", "a1", "m2"]
 
 
+def test_a_message_that_a_lost_attempt_said_again_survives_as_the_earlier_turn_said_it() -> None:
+    """Also when the earlier turn's words were still those of the status as the attempt began."""
+    state = folded(
+        sent("m2"),
+        batch(1, 1, 1, status(WORKING, "a1")),
+        batch(2, 1, 1, status(WORKING), status(WORKING, "a1")),
+        batch(2, 2, 1, status(WORKING)),
+    )
+    assert _words(state.task) == ["m1", "m2", "a1"]
+
+
+def test_an_earlier_turns_words_are_still_the_status_after_a_lost_attempt() -> None:
+    state = folded(
+        sent("m2"),
+        batch(1, 1, 1, status(WORKING, "a1")),
+        batch(2, 1, 1, chunk("x", "a")),
+        batch(2, 2, 1, chunk("x", "b")),
+    )
+    assert state.task.status.message.message_id == "a1"
+
+
 def test_a_lost_attempt_that_used_a_clients_message_id_takes_no_client_message_away() -> None:
     state = folded(
         batch(1, 1, 1, status(WORKING, "m2"), status(WORKING, "a")),
