@@ -1,5 +1,6 @@
 """An independent client, @a2a-js/sdk, does a full round; skipped only where node is missing."""
 
+import hashlib
 import shutil
 import subprocess
 from collections.abc import AsyncIterator
@@ -25,13 +26,15 @@ pytestmark = pytest.mark.skipif(not (NODE and NPM), reason="node and npm are not
 @pytest.fixture(scope="module")
 def installed() -> Path:
     """A folder with the script and its packages, in the cache that suites share."""
-    folder = CACHE / "js"
+    locked = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()[:12]
+    folder = CACHE / f"js-{locked}"
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("package.json", "round_trip.mjs"):
-        shutil.copy(HERE / name, folder / name)
-    if not (folder / "node_modules" / "@a2a-js" / "sdk").exists():
-        command = [str(NPM), "install", "--silent", "--no-audit", "--no-fund"]
+    for source in HERE.iterdir():
+        shutil.copy(source, folder)
+    if not (folder / "installed").exists():
+        command = [str(NPM), "ci", "--silent", "--no-audit", "--no-fund"]
         subprocess.run(command, cwd=folder, check=True, timeout=180)
+        (folder / "installed").touch()
     return folder
 
 

@@ -1,4 +1,4 @@
-"""A worker in TypeScript: its packages are installed once, into a cache of the user."""
+"""A worker in TypeScript: its locked packages are installed once, into a cache of the user."""
 
 import asyncio
 import hashlib
@@ -24,7 +24,7 @@ async def installed() -> Path:
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None or npm is None:
         pytest.skip("node is not installed")
-    digest = hashlib.sha256((SOURCES / "package.json").read_bytes()).hexdigest()[:12]
+    digest = hashlib.sha256((SOURCES / "package-lock.json").read_bytes()).hexdigest()[:12]
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = base / "a2a-temporal" / f"typescript-{digest}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -37,14 +37,14 @@ async def installed() -> Path:
 
 def _install(npm: str, folder: Path) -> None:
     done = subprocess.run(
-        [npm, "install", "--no-audit", "--no-fund", "--loglevel=error"],
+        [npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"],
         cwd=folder,
         capture_output=True,
         text=True,
         timeout=_INSTALL_SECONDS,
         check=False,
     )
-    assert done.returncode == 0, f"npm install failed:\n{done.stdout}\n{done.stderr}"
+    assert done.returncode == 0, f"npm ci failed:\n{done.stdout}\n{done.stderr}"
     (folder / "installed").touch()
 
 
