@@ -4,10 +4,13 @@ import asyncio
 import logging
 import os
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from starlette.applications import Starlette
+from temporalio.client import Client
 
 from a2a_temporal._cli.console import configure_logging, run
 from a2a_temporal._cli.options import profile_option, verbose_option
@@ -117,6 +120,25 @@ def inbox(
         await run_app(app, listener=listener, stop=stop, verbose=verbose, believe_proxies=False)
 
     run(main)
+
+
+def laptop_inbox(
+    client: Client, *, name: str, groups: Sequence[str], temporal_ui: str
+) -> Starlette | None:
+    """Return the inbox of ``a2a-temporal dev``; None when its packages are not installed.
+
+    Anybody at this machine is let in, under the name they give.
+    """
+    try:
+        from a2a_temporal.inbox import Anonymous, create_inbox
+    except ImportError:
+        return None
+    return create_inbox(
+        client,
+        authenticator=Anonymous(name, groups),
+        secret=_from_environment("A2A_INBOX_SECRET"),
+        temporal_ui=temporal_ui,
+    )
 
 
 def _authenticator(host: str, who: dict[str, Any]) -> Any:

@@ -63,8 +63,13 @@ async def connect_now_or_later(*, profile: str | None) -> Client:
         return await connect(profile=profile, lazy=True)
 
 
-def listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int, *, option: str = "--port") -> socket.socket:
     """Open the socket of an API, before anything else is started.
+
+    Args:
+        host: Where to listen.
+        port: The port; 0 for a free one.
+        option: What chose the port, for the text of an error.
 
     Raises:
         click.ClickException: The port is taken, or not ours to use.
@@ -82,9 +87,9 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         taken = error.errno == errno.EADDRINUSE
         raise click.ClickException(
-            f"port {port} is in use: choose another one with --port"
+            f"port {port} is in use: choose another one with {option}"
             if taken
-            else f"cannot listen at --host {host} --port {port}: {error.strerror or error}"
+            else f"cannot listen at --host {host} {option} {port}: {error.strerror or error}"
         ) from None
     return listener
 

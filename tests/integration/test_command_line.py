@@ -12,7 +12,8 @@ import pytest
 
 from tests.support.calls import Caller, http_client
 from tests.support.frames import state_in, terminal_frames
-from tests.support.processes import Process, accepts, free_port
+from tests.support.inbox import Page
+from tests.support.processes import ROOT, Process, accepts, free_port
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually
 
@@ -105,6 +106,57 @@ async def test_dev_runs_everything_and_a_cut_task_goes_on_at_the_next_start(fold
             again = await caller.send_task("sleep 5", message_id="cut")
             assert state_in({"task": again}) == "COMPLETED"
             assert (await caller.get(task["id"]))["status"] == task["status"]
+
+
+async def test_dev_serves_an_inbox_that_decides_and_ends_with_it(folder: Path) -> None:
+    flow = "workflows.expense:agent"
+    port, inbox_port = free_port(), free_port()
+    options = (f"--port={port}", f"--inbox-port={inbox_port}", "--as=ann", "--group=finance")
+    env = {"PYTHONPATH": str(ROOT)}
+    async with http_client() as http, command(folder, "dev", flow, *options, env=env) as dev:
+        caller = Caller(http=http, url=f"http://127.0.0.1:{port}")
+        await _ready(caller)
+        url = f"http://127.0.0.1:{inbox_port}"
+        assert f"Inbox         {url}" in dev.output()
+        task = await caller.send_task("42.50 EUR to Blue Taxi")
+        assert state_in({"task": task}) == "INPUT_REQUIRED"
+
+        async def is_listed() -> bool:
+            return task["id"] in (await http.get(f"{url}/")).text
+
+        await eventually(is_listed, within=20, what="the task in the inbox")
+        page = f"{url}/tasks/{task['id']}"
+        form = Page(await http.get(page)).form_of("approval-1")
+        foreign = await http.post(
+            page, data=form.values | {"do": "approve"}, headers={"Origin": "http://evil.example"}
+        )
+        assert foreign.status_code == 403
+        renamed = await http.get(page, headers={"Host": "evil.example"})
+        assert "Blue Taxi" not in renamed.text
+        sent = await http.post(page, data=form.values | {"do": "approve"})
+        assert sent.status_code == 303, sent.text
+        decided = Page(await http.get(page))
+        assert "ann approved" in decided.text, decided.text
+
+        os.killpg(dev.pid, signal.SIGINT)
+        assert await dev.exited(within=15) == 0
+        assert "Traceback" not in dev.output(), dev.output()
+        assert not await accepts(inbox_port)
+
+
+async def test_dev_finds_the_inbox_another_port_but_not_another_than_was_asked_for(
+    folder: Path, temporal: TemporalServer
+) -> None:
+    env = {"TEMPORAL_ADDRESS": temporal.address}
+    taken = f"--inbox-port={temporal.port}"
+    async with command(folder, "dev", NAME, "--port=0", taken, env=env) as dev:
+        assert await dev.exited(within=30) == 1
+    assert f"port {temporal.port} is in use: choose another one with --inbox-port" in dev.output()
+    async with command(folder, "dev", NAME, f"--port={temporal.port - 1}", env=env) as dev:
+        await dev.logged("Inbox         http://127.0.0.1:", within=30)
+        assert f"Inbox         http://127.0.0.1:{temporal.port}" not in dev.output()
+        dev.terminate()
+        assert await dev.exited(within=15) == 0
 
 
 async def test_serve_and_worker_start_without_temporal_and_work_when_it_is_there(
