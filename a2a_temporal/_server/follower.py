@@ -93,6 +93,7 @@ class Follower:
         newest: How far the state reaches.
         failure: Why reading ended early; readers raise it.
         finished: Nothing more will come.
+        new: The task was created just now, and its first entry is still to come.
         quiet_since: Event-loop time of the last page that held something.
     """
 
@@ -102,6 +103,7 @@ class Follower:
         self.begun = self.newest = Cursor("", 0, 0)
         self.failure: BaseException | None = None
         self.finished = False
+        self.new = False
         self.quiet_since = asyncio.get_running_loop().time()
         self.readers: set[Reader] = set()
         self._client = client
