@@ -28,6 +28,7 @@ from a2a_temporal._log.reading import read_log
 from a2a_temporal._worker.event_queue import PublishingQueue, completed
 from a2a_temporal._worker.options import AgentOptions
 from a2a_temporal._worker.sending import LogClosedError, entry_limit, sender
+from a2a_temporal._worker.threads import TurnThreads
 from a2a_temporal._worker.turn import Turn, TurnInput, enter_turn
 
 logger = logging.getLogger("a2a_temporal.agent")
@@ -72,7 +73,8 @@ class AgentActivities:
             the run did even when the option has changed since.
         """
         info = activity.info()
-        turn = Turn(turn_input.task_id, turn_input.context_id, turn_input.turn, info.attempt)
+        number = turn_input.earlier_attempts + info.attempt
+        turn = Turn(turn_input.task_id, turn_input.context_id, turn_input.turn, number)
         task: Task | None = None
         reset = turn_input.run_id not in ("", _run_id(info))
         if turn.turn > 1 or turn.attempt > 1 or reset:
@@ -131,12 +133,13 @@ class _Attempt:
 
     async def run(self) -> None:
         enter_turn(self._turn)
+        threads = TurnThreads()
         async with _heartbeats(self._options.heartbeat_interval):
             agent = asyncio.create_task(self._guarded_execute())
             try:
                 failure = await asyncio.shield(agent)
             except asyncio.CancelledError:
-                await self._stop(agent)
+                await self._stop(agent, threads)
                 raise
             await self._finish(failure)
 
@@ -175,7 +178,9 @@ class _Attempt:
             await self._queue.close(done=False)
         self._raise(failure)
 
-    async def _stop(self, agent: "asyncio.Task[BaseException | None]") -> None:
+    async def _stop(
+        self, agent: "asyncio.Task[BaseException | None]", threads: TurnThreads
+    ) -> None:
         """Stop the agent's code, wait until it has stopped, and say why it was."""
         details = activity.cancellation_details()
         agent.cancel()
@@ -183,7 +188,10 @@ class _Attempt:
         if details is not None and details.cancel_requested:
             await self._cancel_hook()
             with contextlib.suppress(LogClosedError, errors.PublicError):
-                await self._queue.close(done=True)
+                await self._queue.close(done=True, leaving=threads.running)
+            if threads.running:
+                await self._outlive(threads)
+                activity.raise_complete_async()
             return
         self._queue.abandon()
         if details is not None and details.worker_shutdown:
@@ -192,6 +200,26 @@ class _Attempt:
                 type=errors.WORKER_SHUTDOWN,
                 next_retry_delay=timedelta(milliseconds=1),
             )
+
+    async def _outlive(self, threads: TurnThreads) -> None:
+        """Keep the worker's slot taken while threads of a canceled turn run on.
+
+        The entry before has told the workflow, so the task itself waits no longer.
+        """
+        logger.warning(
+            "Task %s is canceled, but its agent left a thread running; until that ends it keeps "
+            "its place among the worker's concurrent activities",
+            self._turn.task_id,
+        )
+        ended = asyncio.create_task(threads.ended())
+        while not ended.done():
+            try:
+                await asyncio.shield(ended)
+            except asyncio.CancelledError:  # again, as the workflow is closed by now
+                details = activity.cancellation_details()
+                if details is not None and details.worker_shutdown:
+                    ended.cancel()
+                    return
 
     async def _cancel_hook(self) -> None:
         limit = self._options.cancel_timeout.total_seconds()

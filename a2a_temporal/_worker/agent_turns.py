@@ -8,11 +8,12 @@ from typing import NoReturn
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from a2a.types.a2a_pb2 import TaskState
 
+    from a2a_temporal import errors
     from a2a_temporal._log import wire
     from a2a_temporal._log.protojson import to_json
     from a2a_temporal._worker.failures import client_text
@@ -82,38 +83,48 @@ class AgentTurns:
     async def _run_turn(self, received: ReceivedMessage) -> int | None:
         """Run one turn; returns after how much history a new run is to take over."""
         turn = self._log.state.accepted[received.message.message_id].turn
+        attempts = 0
         self._running = True
         try:
-            attempts = workflow.start_activity(
-                wire.RUN_AGENT_ACTIVITY,
-                self._turn_input(received, turn),
-                start_to_close_timeout=self._options.turn_timeout,
-                heartbeat_timeout=self._options.heartbeat_timeout,
-                retry_policy=RetryPolicy(
-                    initial_interval=self._options.retry_interval,
-                    maximum_interval=_LONGEST_RETRY_PAUSE,
-                    maximum_attempts=self._options.maximum_attempts,
-                ),
-                cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-                summary=f"Turn {turn}",
-                result_type=int,
-            )
-            if await self._left(turn, attempts):
-                return None
-            return await attempts
-        except ActivityError as error:
-            if not self.cancel_requested and not self._log.state.terminal:
-                self.failure = error
-                self._log.emit_status(TaskState.TASK_STATE_FAILED, client_text(error))
-            return None
+            while True:
+                try:
+                    return await self._run_attempts(self._turn_input(received, turn, attempts))
+                except ActivityError as error:
+                    if self.cancel_requested or self._log.state.terminal:
+                        return None
+                    if not _was_handed_over(error):
+                        self.failure = error
+                        self._log.emit_status(TaskState.TASK_STATE_FAILED, client_text(error))
+                        return None
+                    attempts += self._options.maximum_attempts
         finally:
             self._running = False
+
+    async def _run_attempts(self, turn_input: TurnInput) -> int | None:
+        attempts = workflow.start_activity(
+            wire.RUN_AGENT_ACTIVITY,
+            turn_input,
+            start_to_close_timeout=self._options.turn_timeout,
+            heartbeat_timeout=self._options.heartbeat_timeout,
+            retry_policy=RetryPolicy(
+                initial_interval=self._options.retry_interval,
+                maximum_interval=_LONGEST_RETRY_PAUSE,
+                maximum_attempts=self._options.maximum_attempts,
+            ),
+            cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+            summary=f"Turn {turn_input.turn}",
+            result_type=int,
+        )
+        if await self._left(turn_input.turn, attempts):
+            return None
+        return await attempts
 
     async def _left(self, turn: int, attempts: "asyncio.Task[int | None]") -> bool:
         """Wait for a turn's end; True when its agent has left with the last word said.
 
         Its activity then sends no completion of its own (see ``agent_activity``): the entry that
-        ends the task saves a workflow task, and the client's answer is in the log already.
+        ends the task saves a workflow task, and the client's answer is in the log already. A
+        canceled turn's activity leaves when it has to wait for a thread that cannot be stopped.
         """
         state = self._log.state
 
@@ -124,11 +135,11 @@ class AgentTurns:
             await workflow.wait_condition(lambda: attempts.done() or left())
         except asyncio.CancelledError:
             attempts.cancel()
-            return False
+            await workflow.wait_condition(lambda: attempts.done() or left())
         if attempts.done():
             return False
         if not state.terminal:
-            # More messages wait, so the task goes on: nothing is to wait for this activity.
+            # The task goes on, or is yet to become CANCELED: nothing waits for this activity.
             attempts.cancel()
             attempts.add_done_callback(lambda done: done.cancelled() or done.exception())
         return True
@@ -137,7 +148,7 @@ class AgentTurns:
         """Let the agent clean up a task that is canceled while no turn runs."""
         state = self._log.state
         last = ReceivedMessage(state.task.history[-1], state.start.request)
-        hook = self._turn_input(last, state.turn, sequence=state.sequence)
+        hook = self._turn_input(last, state.turn)
         try:
             await workflow.execute_activity(
                 wire.CANCEL_AGENT_ACTIVITY,
@@ -149,7 +160,9 @@ class AgentTurns:
         except ActivityError:
             workflow.logger.warning("The agent's cancel() did not finish", exc_info=True)
 
-    def _turn_input(self, received: ReceivedMessage, turn: int, *, sequence: int = 0) -> TurnInput:
+    def _turn_input(
+        self, received: ReceivedMessage, turn: int, earlier_attempts: int = 0
+    ) -> TurnInput:
         start = self._log.state.start
         return TurnInput(
             task_id=start.task_id,
@@ -159,6 +172,16 @@ class AgentTurns:
             request=received.request,
             tenant=start.tenant,
             attempt=self._log.state.attempt,
-            sequence=sequence,
+            sequence=self._log.state.sequence,
             run_id=workflow.info().run_id,
+            earlier_attempts=earlier_attempts,
         )
+
+
+def _was_handed_over(error: ActivityError) -> bool:
+    """Say whether the last attempt was interrupted by a worker that was told to stop.
+
+    That is no failure, so it ends no task, however few attempts a turn may have.
+    """
+    cause = error.cause
+    return isinstance(cause, ApplicationError) and cause.type == errors.WORKER_SHUTDOWN

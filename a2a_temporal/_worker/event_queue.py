@@ -81,6 +81,7 @@ class PublishingQueue(EventQueue):
         self._room = asyncio.Event()
         self._room.set()
         self._closed = False
+        self._leaving = False
         self._left = False
         self._due = 0.0
         self._sender: asyncio.Task[None] | None = None
@@ -116,23 +117,25 @@ class PublishingQueue(EventQueue):
         self._changed.set()
         self._raise_if_broken()
 
-    async def close(self, *, done: bool) -> None:
+    async def close(self, *, done: bool, leaving: bool = False) -> None:
         """Send what waits; returns when all of it is in the log.
 
         Args:
             done: The agent's code has returned, so nothing of this turn follows.
+            leaving: The activity goes on, but nobody is to wait for it.
         """
         self._closed = True
         self._changed.set()
         if self._sender is not None:
             await self._sender
+        self._leaving = leaving
         said_with_it = bool(self._waiting)
         while self._waiting:
             await self._send_batch(done=done)
-        if done and not said_with_it and self.state == TaskState.TASK_STATE_AUTH_REQUIRED:
-            # Otherwise streams would wait for a credential that nobody here waits for.
+        if not said_with_it and done and self._end_is_news:
             await self._send_batch(done=True)
-        self._left = done and said_with_it and self._last_word
+            said_with_it = True
+        self._left = done and said_with_it and (leaving or self._last_word)
 
     def abandon(self) -> None:
         """Drop what waits: the attempt is void."""
@@ -164,8 +167,14 @@ class PublishingQueue(EventQueue):
         return self.replied or self.state in TERMINAL_STATES
 
     @property
+    def _end_is_news(self) -> bool:
+        # Otherwise streams would wait for a credential that nobody here waits for.
+        return self._leaving or self.state == TaskState.TASK_STATE_AUTH_REQUIRED
+
+    @property
     def _ending(self) -> dict[str, Any]:
-        return {"done": True, "left": True} if self._last_word else {"done": True}
+        left = self._leaving or self._last_word
+        return {"done": True, "left": True} if left else {"done": True}
 
     def _observe(self, event: StreamEvent) -> None:
         match event:

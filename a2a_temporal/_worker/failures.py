@@ -21,8 +21,6 @@ def _activity_text(cause: BaseException | None) -> str:
         if cause.type in (errors.AGENT_FAILED, errors.AGENT_RETRY) and len(cause.details) == 2:
             public, reference = cause.details
             return str(public) if public else f"The agent failed. Reference: {reference}"
-        if cause.type == errors.WORKER_SHUTDOWN:
-            return "The agent's worker was shut down before the work was finished."
         if cause.type == errors.PublicError.__name__:
             return cause.message
     if isinstance(cause, TimeoutError):

@@ -12,7 +12,8 @@ class AgentOptions:
         turn_timeout: The longest one attempt at one turn may work. Waiting for a person is not
             part of a turn when the agent returns at INPUT_REQUIRED.
         maximum_attempts: How often a turn is tried in all when workers are lost or the agent
-            raises ``RetryableError``. 1 means at most once: a crash then fails the task.
+            raises ``RetryableError``. 1 means that a crash fails the task. A worker that is told to
+            stop hands its turn over, which is no attempt that counts.
         retry_interval: The pause before the second attempt; it doubles from there, to one minute.
         heartbeat_interval: How often the wrapper heartbeats, hence how soon a cancel reaches the
             agent's code.

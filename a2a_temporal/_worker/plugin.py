@@ -1,6 +1,6 @@
 """``A2APlugin``: everything a worker needs to run A2A tasks, in one line."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from a2a.server.agent_execution import AgentExecutor
@@ -9,6 +9,7 @@ from temporalio.worker import (
     ActivityInboundInterceptor,
     Interceptor,
     ReplayerConfig,
+    Worker,
     WorkerConfig,
     WorkflowInboundInterceptor,
     WorkflowInterceptorClassInput,
@@ -28,6 +29,7 @@ from a2a_temporal._worker.push_child import SettledPush
 from a2a_temporal._worker.push_workflow import PUSH_OPTIONS_FUNCTION, PushWorkflow
 from a2a_temporal._worker.sending import ENTRY_LIMIT_BYTES, entry_limit
 from a2a_temporal._worker.task_log import ENTRY_LIMIT_FUNCTION
+from a2a_temporal._worker.threads import note_threads
 
 _PASSED_THROUGH = (
     "a2a_temporal",  # pure in workflow code; reloading it per workflow run would only cost time
@@ -125,6 +127,11 @@ class A2APlugin(SimplePlugin):
         if "client" in config:
             self._tasks.entry_limit = entry_limit(config["client"].data_converter)
         return config
+
+    async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:
+        """Watch over the threads of turns while the worker runs."""
+        note_threads()
+        await super().run_worker(worker, next)
 
     def configure_replayer(self, config: ReplayerConfig) -> ReplayerConfig:
         """Let a replay decide by the same limits as the run it replays."""

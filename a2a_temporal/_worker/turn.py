@@ -14,7 +14,8 @@ class TurnInput:
 
     ``attempt`` and ``sequence`` say where the turn's events end so far; only the cancel hook of a
     parked task, which speaks after an attempt that is over, goes on from there. ``run_id`` is the
-    run that began the turn; another one runs it after a reset.
+    run that began the turn; another one runs it after a reset. ``earlier_attempts`` were made at
+    the turn by activities that workers handed over.
     """
 
     task_id: str
@@ -26,6 +27,7 @@ class TurnInput:
     attempt: int = 0
     sequence: int = 0
     run_id: str = ""
+    earlier_attempts: int = 0
 
 
 @dataclass(frozen=True)

@@ -137,6 +137,7 @@ async def run_worker(options: argparse.Namespace) -> None:
         ],
         graceful_shutdown_timeout=timedelta(seconds=options.grace),
         max_cached_workflows=options.max_cached_workflows,
+        max_concurrent_activities=options.max_concurrent_activities,
     )
     async with worker:
         print(WORKER_READY, flush=True)
@@ -218,6 +219,7 @@ def _parser() -> argparse.ArgumentParser:
     worker.add_argument("--heartbeat-interval", type=float)
     worker.add_argument("--continue-as-new-after", type=int)
     worker.add_argument("--max-cached-workflows", type=int, default=1000)
+    worker.add_argument("--max-concurrent-activities", type=int)
     for process in (api, worker):
         process.add_argument("--push-allow", action="append", default=[])
         process.add_argument("--push-signing-key", action="append", default=[])

@@ -64,16 +64,26 @@ async def test_a_rolling_restart_of_workers_completes_every_task(
         assert cluster.ledger.lines(None, "cancel") == []
 
 
-async def test_at_most_once_does_not_begin_again(new_cluster: NewCluster) -> None:
+async def test_a_shutdown_is_no_failed_attempt(new_cluster: NewCluster) -> None:
+    """However few attempts a turn may have: that limits crashes and failures, not deploys."""
     async with new_cluster(workers=2, options=Options(worker=("--maximum-attempts=1",))) as cluster:
-        task = await cluster.caller.start("effect once; sleep 60")
-        await eventually(lambda: cluster.ledger.count(task["id"], "tick"), within=15)
-
-        cluster.worker_of(task["id"]).terminate()
+        task = await cluster.caller.start("count 12 0.3")
+        for _ in range(2):
+            steps = cluster.ledger.count(task["id"], "step")
+            await eventually(
+                lambda seen=steps: cluster.ledger.count(task["id"], "step") >= seen + 3, within=20
+            )
+            worker = cluster.worker_of(task["id"])
+            worker.terminate()
+            assert await worker.exited(within=10) == 0
+            await cluster.restart(worker)
 
         async def ended() -> str | None:
             found = state(await cluster.caller.get(task["id"]))
             return found if found != "WORKING" else None
 
-        assert await eventually(ended, within=15) == "FAILED"
-        assert cluster.ledger.count(task["id"], "effect") == 1
+        assert await eventually(ended, within=30) == "COMPLETED"
+        assert artifact_text(await cluster.caller.get(task["id"]), "count") == STEPS
+        lines = cluster.ledger.lines(task["id"], "step")
+        assert sorted({line.attempt for line in lines}) == [1, 2, 3]
+        assert cluster.ledger.count(task["id"], "cancel") == 0
