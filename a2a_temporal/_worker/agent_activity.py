@@ -25,6 +25,7 @@ from a2a_temporal import errors
 from a2a_temporal._log import wire
 from a2a_temporal._log.protojson import from_json
 from a2a_temporal._log.reading import read_log
+from a2a_temporal._worker.departures import Departures
 from a2a_temporal._worker.event_queue import PublishingQueue, completed
 from a2a_temporal._worker.options import AgentOptions
 from a2a_temporal._worker.sending import LogClosedError, entry_limit, sender
@@ -63,6 +64,8 @@ class AgentActivities:
     def __init__(self, executor: AgentExecutor, options: AgentOptions) -> None:
         self._executor = executor
         self._options = options
+        # The last heartbeat may be half the timeout old.
+        self.departures = Departures(options.heartbeat_timeout / 4)
 
     @activity.defn(name=wire.RUN_AGENT_ACTIVITY)
     async def run_agent(self, turn_input: TurnInput) -> int | None:
@@ -86,7 +89,10 @@ class AgentActivities:
                 # Temporal counts anew, but the attempts of the earlier run are in the log.
                 turn = replace(turn, attempt=log.attempt + turn.attempt)
         attempt = _Attempt(self._executor, self._options, turn, _context(turn_input, task))
-        await attempt.run()
+        if await attempt.run():
+            # A completion now would cost a workflow task, or be refused because it is too late.
+            self.departures.add(self._options.continue_as_new_after)
+            activity.raise_complete_async()
         return self._options.continue_as_new_after
 
     @activity.defn(name=wire.CANCEL_AGENT_ACTIVITY)
@@ -131,7 +137,8 @@ class _Attempt:
             limit_bytes=entry_limit(client.data_converter),
         )
 
-    async def run(self) -> None:
+    async def run(self) -> bool:
+        """Run it; true when the entry that ends it has told the workflow not to wait."""
         enter_turn(self._turn)
         threads = TurnThreads()
         async with _heartbeats(self._options.heartbeat_interval):
@@ -140,8 +147,11 @@ class _Attempt:
                 failure = await asyncio.shield(agent)
             except asyncio.CancelledError:
                 await self._stop(agent, threads)
+                if self._queue.left:
+                    return True
                 raise
             await self._finish(failure)
+        return self._queue.left
 
     async def call_cancel_hook(self) -> None:
         enter_turn(self._turn)
@@ -165,10 +175,6 @@ class _Attempt:
                 await self._queue.close(done=True)
             except LogClosedError:
                 logger.info("Task %s was closed before its turn ended", self._turn.task_id)
-            if self._queue.left:
-                # The entry has told the workflow, which may be closed by now: a completion would
-                # cost a workflow task, or come too late and be reported as a failure.
-                activity.raise_complete_async()
             return
         if isinstance(failure, LogClosedError):
             self._queue.abandon()
@@ -191,7 +197,6 @@ class _Attempt:
                 await self._queue.close(done=True, leaving=threads.running)
             if threads.running:
                 await self._outlive(threads)
-                activity.raise_complete_async()
             return
         self._queue.abandon()
         if details is not None and details.worker_shutdown:
@@ -204,7 +209,7 @@ class _Attempt:
     async def _outlive(self, threads: TurnThreads) -> None:
         """Keep the worker's slot taken while threads of a canceled turn run on.
 
-        The entry before has told the workflow, so the task itself waits no longer.
+        The turn's last entry has told the workflow, so the task itself waits no longer.
         """
         logger.warning(
             "Task %s is canceled, but its agent left a thread running; until that ends it keeps "

@@ -103,10 +103,11 @@ class A2APlugin(SimplePlugin):
             deliveries.resume,
         ]
         workflows: list[type] = [PushWorkflow]
+        self._agent: AgentActivities | None = None
         if agent_executor is not None:
             _check_executor(agent_executor)
-            agent = AgentActivities(agent_executor, self._options)
-            activities += [agent.run_agent, agent.cancel_agent]
+            self._agent = AgentActivities(agent_executor, self._options)
+            activities += [self._agent.run_agent, self._agent.cancel_agent]
             workflows.append(AgentWorkflow)
         self._tasks = _TaskInterceptor(self._options)
         super().__init__(
@@ -129,9 +130,13 @@ class A2APlugin(SimplePlugin):
         return config
 
     async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:
-        """Watch over the threads of turns while the worker runs."""
+        """Watch over the threads of turns while the worker runs, and let none of them hang."""
         note_threads()
-        await super().run_worker(worker, next)
+        try:
+            await super().run_worker(worker, next)
+        finally:
+            if self._agent is not None:
+                await self._agent.departures.flush()
 
     def configure_replayer(self, config: ReplayerConfig) -> ReplayerConfig:
         """Let a replay decide by the same limits as the run it replays."""

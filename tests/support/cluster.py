@@ -26,7 +26,7 @@ from tests.support.calls import JSONRPC, Caller, http_client
 from tests.support.ledger import LedgerReader
 from tests.support.processes import Process, free_port
 from tests.support.temporal_server import NAMESPACE, TemporalServer
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, within
 
 QUICK_RETRY = ("--heartbeat-timeout=3", "--heartbeat-interval=0.5")
 """Worker options with which a lost worker is noticed within a test's patience."""
@@ -97,8 +97,10 @@ class Cluster:
             workflows=WORKFLOWS, plugins=[plugin], data_converter=self.client.data_converter
         )
         tasks = self.client.list_workflows(f"TaskQueue = '{self.task_queue}'")
-        results = await replayer.replay_workflows(
-            tasks.map_histories(), raise_on_replay_failure=False
+        results = await within(
+            60,
+            replayer.replay_workflows(tasks.map_histories(), raise_on_replay_failure=False),
+            what="the replay of all histories",
         )
         assert not results.replay_failures, results.replay_failures
 
