@@ -43,8 +43,10 @@ setup: $(DEV)
 demo: $(RUNTIME)
 	@$(BIN)/a2a-temporal demo
 
+# TESTS_AT_ONCE=0 runs one after the other, in this process.
+TESTS_AT_ONCE ?= 3
 test: $(DEV)
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist loadfile
 
 check: $(DEV)
 	@$(BIN)/ruff check .

@@ -31,6 +31,9 @@ from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.push_configs import PushConfigs
 from a2a_temporal._server.tasks import Tasks, ended
 
+# What is signaled while a killed worker's workflow task runs out (10 s) shows in the log after that.
+_ENTRY_WAIT = timedelta(seconds=9)
+
 
 @dataclass(frozen=True)
 class Sent:
@@ -164,7 +167,7 @@ class Sending:
         await wait(
             reader,
             lambda state: message.message_id in state.accepted or state.terminal,
-            self._options.read_timeout,
+            _ENTRY_WAIT,
         )
         accepted = reader.state.accepted.get(message.message_id)
         if accepted is not None:

@@ -1,6 +1,7 @@
 """A worker in TypeScript: its locked packages are installed once, into a cache of the user."""
 
 import asyncio
+import fcntl
 import hashlib
 import os
 import shutil
@@ -30,9 +31,16 @@ async def installed() -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for source in SOURCES.iterdir():
         shutil.copy(source, folder)
-    if not (folder / "installed").exists():
-        await asyncio.to_thread(_install, npm, folder)
+    await asyncio.to_thread(_install_once, npm, folder)
     return folder
+
+
+def _install_once(npm: str, folder: Path) -> None:
+    """Install, unless another process of this run does so just now or has done so before."""
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "installed").exists():
+            _install(npm, folder)
 
 
 def _install(npm: str, folder: Path) -> None:
