@@ -31,7 +31,7 @@ from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.push_configs import PushConfigs
 from a2a_temporal._server.tasks import Tasks, ended
 
-# What is signaled while a killed worker's workflow task runs out (10 s) shows in the log after that.
+# A killed worker's workflow task runs out after 10 s, and shows what was signaled meanwhile.
 _ENTRY_WAIT = timedelta(seconds=9)
 
 
