@@ -10,7 +10,7 @@ from a2a.types.a2a_pb2 import Message, Role
 
 from a2a_temporal._log.requests import OpenRequest, details_hash
 from a2a_temporal._log.state import state_name
-from a2a_temporal._server.approvals import Outcome, records_of
+from a2a_temporal._server.approvals import ASKS_NOTHING, Outcome, records_of
 from a2a_temporal._server.parked import Waiting
 
 _NARROWEST, _WIDEST = 80, 400
@@ -61,6 +61,8 @@ def page_of(waiting: Waiting) -> str:
         lines += ["", *_request_lines(request)]
     if not waiting.requests and state.interrupted:
         lines += ["", plain(waiting.question, lines=True)]
+    if not waiting.requests and state.start.plain and not state.terminal:
+        lines += ["", ASKS_NOTHING]
     for pending in waiting.pending:
         by = f" by {plain(pending.answer.by)}" if pending.answer.by else ""
         lines += ["", f"Stored, waiting for a worker: {pending.answer.verdict}{by}, {pending.at}"]

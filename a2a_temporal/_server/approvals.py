@@ -56,6 +56,10 @@ _RECORDS_CHUNK = 64
 _BAD_TOKEN = (RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.INTERNAL, RPCStatusCode.UNKNOWN)
 
 ENDED = "The task has ended; there is nothing left to decide."
+ASKS_NOTHING = (
+    "This task is a workflow that knows nothing of A2A, so what it waits for cannot be told from "
+    "here. Answer it with a message to its agent, or with a signal of its own."
+)
 
 
 class UnknownTaskError(LookupError):
@@ -209,6 +213,8 @@ class Approvals:
             if answer.verdict != "comment":
                 check_entitled(request, answer)
             answer = replace(answer, request=request.id)
+        elif waiting.state.start.plain:
+            raise RefusedError(ASKS_NOTHING)
         elif answer.verdict == "answer":
             return await self._answer_agent(person, waiting, answer)
         else:
@@ -366,6 +372,7 @@ def outcome_in(state: LogState, token: str) -> Outcome | None:
 
 
 __all__ = [
+    "ASKS_NOTHING",
     "ENDED",
     "Approvals",
     "BadPageError",

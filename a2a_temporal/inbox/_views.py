@@ -10,7 +10,7 @@ from jinja2 import Environment
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from a2a_temporal._server.approvals import Outcome
+from a2a_temporal._server.approvals import ASKS_NOTHING, Outcome
 from a2a_temporal._server.parked import Person, Waiting
 from a2a_temporal.inbox._answers import Typed
 from a2a_temporal.inbox._conversation import (
@@ -100,6 +100,7 @@ class Views:
             agent=state.start.agent,
             owner=state.start.owner,
             state=state_text(state),
+            note=ASKS_NOTHING if state.start.plain and not state.terminal else "",
             parked=state.interrupted,
             asked=asked,
             forms=forms,
