@@ -50,7 +50,11 @@ def _common(command: Command) -> Command:
 
 def _deciding(command: Command) -> Command:
     for option in (
-        click.option("--request", default="", help="Its id; needless when one is open."),
+        click.option(
+            "--request",
+            default="",
+            help="Its id; needless for a task's first, open alone.",
+        ),
         click.option("--token", default="", help="Repeat an answer with it: it counts once."),
     ):
         command = option(command)

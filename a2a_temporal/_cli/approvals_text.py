@@ -156,7 +156,7 @@ def _request_lines(request: OpenRequest) -> list[str]:
 def _commands(waiting: Waiting) -> list[str]:
     lines = ["Answer it"]
     for each in waiting.requests:
-        named = f" --request {each.id}" if len(waiting.requests) > 1 else ""
+        named = f" --request {each.id}" if each.explicit or len(waiting.requests) > 1 else ""
         group = f" --group {each.approvers[0]}" if each.approvers else ""
         tail = f"{named} --by NAME{plain(group)}"
         if each.kind == "approval":

@@ -156,7 +156,14 @@ def _text_answer(text: str, message: Message, requests: list[OpenRequest], base:
             return replace(base, verdict="reject", request=named.strip())
     if ids and not any(each.kind != "approval" for each in requests):
         raise RefusedError(
-            f"{text!r:.80} is neither a yes nor a no. Reply with exactly 'approve' or "
-            '\'reject\', or with data {"approved": true, "request": "<id>"}.'
+            f"{text!r:.80} is neither a yes nor a no. Reply with exactly {_words_for(requests)}, "
+            f'or with data {{"approved": true, "request": "{min(ids)}"}}.'
         )
     return replace(base, verdict="answer", answer=text or to_json(message))
+
+
+def _words_for(requests: list[OpenRequest]) -> str:
+    """Return the words that decide, named as far as they have to be."""
+    if len(requests) == 1 and not requests[0].explicit:
+        return "'approve' or 'reject'"
+    return " or ".join(f"'approve {each.id}' or 'reject {each.id}'" for each in requests)

@@ -24,6 +24,8 @@ PROPERTY_ORDER = "x-order"
 
 ANYONE = "*"
 
+# How to name a request where a bare yes may be a repetition, typed or sent, of an earlier one.
+_NAMING = {"a2a": "'{verdict} {id}'", "cli": "--request {id}"}
 _LONGEST_ANSWER = 200_000
 _DEEPEST_DETAILS = 20
 
@@ -195,10 +197,10 @@ def find(
     if len(fitting) > 1:
         raise RefusedError(f"Several requests are open: name one. {_waiting(requests)}")
     (only,) = fitting
-    if only.explicit and answer.door == "a2a":
+    if only.explicit and answer.door in _NAMING:
+        how = _NAMING[answer.door].format(verdict=answer.verdict, id=only.id)
         raise RefusedError(
-            f"Something else was asked before, so name what you answer, such as "
-            f"'{answer.verdict} {only.id}' ({only.summary:.60})."
+            f"Something else was asked before, so name what you answer: {how} ({only.summary:.60})."
         )
     return only
 

@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 
 from a2a_temporal import PublicError
 from a2a_temporal.activity import Publisher
-from a2a_temporal.workflow import TaskRun, TaskStart, text_of
+from a2a_temporal.workflow import Reject, TaskRun, TaskStart, text_of
 
 SECRET = "hunter2-SECRET"
 
@@ -34,6 +34,27 @@ class TwoAtOnce:
             self.task.require_input("Your name?"),
         )
         return f"{one.outcome} {two.outcome} {name}"
+
+
+@workflow.defn
+class AsksLater:
+    """Works for a second, then asks; answers to that have a second as well."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> str:
+        """Work, ask."""
+        second = timedelta(seconds=1)
+        self.task.working("Working")
+        await workflow.sleep(second)
+        if self.task.text == "in time":
+            decision = await self.task.require_approval("Pay?", timeout=second, on_timeout=Reject())
+        else:
+            decision = await self.task.require_approval("Pay?")
+        return decision.outcome
 
 
 @workflow.defn

@@ -7,7 +7,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from a2a_temporal.testing import state_of
+from a2a_temporal.testing import running_agent, state_of
+from tests.integration.approvals.more_flows import TwoInARow
 from tests.integration.inbox.conftest import Office
 from tests.support.processes import ROOT
 from tests.support.waiting import eventually, within
@@ -120,6 +121,23 @@ async def test_without_a_worker_an_answer_is_stored_and_repeating_it_is_harmless
     await office.agent.start_worker()
     await office.agent.until(task, "completed")
     assert len(await office.agent.records(task)) == 1
+
+
+async def test_the_same_command_once_more_does_not_approve_what_was_asked_next(
+    office: Office,
+) -> None:
+    async with running_agent(office.agent.temporal, TwoInARow) as agent:
+        task = await agent.send("go")
+        command_line = ["approve", task.id, "--by", "ann"]
+        done = await approvals(office, *command_line)
+        assert (done.code, "Approved: Do A?" in done.out) == (0, True)
+        again = await approvals(office, *command_line)
+        assert (again.code, "--request approval-2 (Do B?)" in again.err) == (1, True)
+        assert len(await agent.records(task)) == 1
+        shown = await approvals(office, "show", task.id)
+        assert f"approvals approve {task.id} --request approval-2 --by NAME" in shown.out
+        named = await approvals(office, *command_line, "--request", "approval-2")
+        assert (named.code, "Approved: Do B?" in named.out) == (0, True)
 
 
 async def test_an_inbox_that_would_be_open_to_everybody_does_not_start(office: Office) -> None:

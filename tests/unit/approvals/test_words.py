@@ -84,6 +84,26 @@ def test_a_later_request_must_be_named_in_words_but_not_by_an_operator() -> None
     with pytest.raises(RefusedError, match="approve approval-2"):
         find(requests, answer, ("approval",))
     assert find(requests, Answer("approve"), ("approval",)) is requests[0]
+    with pytest.raises(RefusedError, match="--request approval-2"):
+        find(requests, Answer("approve", door="cli"), ("approval",))
+
+
+@pytest.mark.parametrize(
+    ("ids", "explicit", "words"),
+    [
+        (["approval-1"], False, "exactly 'approve' or 'reject', or"),
+        (["approval-2"], True, "exactly 'approve approval-2' or 'reject approval-2', or"),
+        (["approval-1", "approval-2"], False, "'reject approval-1' or 'approve approval-2' or"),
+    ],
+)
+def test_unclear_words_are_told_the_exact_ones(ids: list[str], explicit: bool, words: str) -> None:
+    requests = _asked(*ids)
+    for each in requests:
+        each.explicit = explicit
+    with pytest.raises(RefusedError) as refused:
+        answers_of(_text("go ahead"), requests, BASE)
+    assert words in str(refused.value)
+    assert f'"request": "{ids[0]}"' in str(refused.value)
 
 
 @pytest.mark.parametrize(
