@@ -32,9 +32,9 @@ from a2a_temporal._http.extensions import active_extensions, echo, requested_ext
 from a2a_temporal._http.health import Health
 from a2a_temporal._http.limits import BodyLimit
 from a2a_temporal._http.resuming import opened, resumes
-from a2a_temporal._http.sealed import SealedHandler
 from a2a_temporal._http.streams import EventStreams
 from a2a_temporal._http.v0_3 import JsonRpcV03, rest_routes
+from a2a_temporal._sealed import SealedHandler
 from a2a_temporal._server.handler import TemporalRequestHandler
 from a2a_temporal._server.resume import URI as RESUMABLE_STREAMS
 from a2a_temporal.errors import ConnectionSettingsError, TemporalUnreachableError

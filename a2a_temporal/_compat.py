@@ -1,25 +1,138 @@
-"""Protocol version 0.3 on the same tasks: what the SDK's adapters leave open, for every binding."""
+"""Protocol version 0.3 on the same tasks: what the SDK's adapters leave open, for every binding.
 
-from collections.abc import AsyncIterable
+The SDK translates outside of its handlers, and tells the client the text of whatever goes wrong
+there. Here a request that cannot be translated is the client's error, and anything else that is
+unexpected a generic one.
+"""
 
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator
+from typing import Any, TypeVar, cast
+
+from a2a.compat.v0_3 import conversions
 from a2a.compat.v0_3 import types as v0_3
 from a2a.compat.v0_3.request_handler import RequestHandler03
 from a2a.server.context import ServerCallContext
-from a2a.utils.errors import TaskNotFoundError
+from a2a.utils.errors import A2AError, InvalidParamsError, TaskNotFoundError
+
+from a2a_temporal._sealed import sealed, sealed_stream
+
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
+
+_TO_1_0: dict[type, Callable[[Any], object]] = {
+    v0_3.SendMessageRequest: conversions.to_core_send_message_request,
+    v0_3.SendStreamingMessageRequest: conversions.to_core_send_message_request,
+    v0_3.GetTaskRequest: conversions.to_core_get_task_request,
+    v0_3.CancelTaskRequest: conversions.to_core_cancel_task_request,
+    v0_3.TaskResubscriptionRequest: conversions.to_core_subscribe_to_task_request,
+    v0_3.SetTaskPushNotificationConfigRequest: (
+        conversions.to_core_create_task_push_notification_config_request
+    ),
+    v0_3.GetTaskPushNotificationConfigRequest: (
+        conversions.to_core_get_task_push_notification_config_request
+    ),
+    v0_3.ListTaskPushNotificationConfigRequest: (
+        conversions.to_core_list_task_push_notification_config_request
+    ),
+    v0_3.DeleteTaskPushNotificationConfigRequest: (
+        conversions.to_core_delete_task_push_notification_config_request
+    ),
+}
+
+
+@contextlib.contextmanager
+def translating() -> Generator[None]:
+    """Read what a client has sent.
+
+    Raises:
+        InvalidParamsError: It holds what 1.0 has no value for; the text names no internals.
+    """
+    try:
+        yield
+    except A2AError:
+        raise
+    except Exception as error:
+        text = "The request holds a value that is out of range or of a wrong kind."
+        raise InvalidParamsError(message=text) from error
+
+
+async def _answered(
+    method: Callable[[Request, ServerCallContext], Awaitable[Answer]],
+    request: Request,
+    context: ServerCallContext,
+) -> Answer:
+    where = _checked(request)
+    return await sealed(method(request, context), where=where)
+
+
+async def _streamed(
+    method: Callable[[Request, ServerCallContext], AsyncIterable[Answer]],
+    request: Request,
+    context: ServerCallContext,
+) -> AsyncGenerator[Answer]:
+    where = _checked(request)
+    events = cast("AsyncGenerator[Answer]", method(request, context))
+    async for event in sealed_stream(events, where=where):
+        yield event
+
+
+def _checked(request: object) -> str:
+    """Return the method that is called, once its request is known to have a counterpart in 1.0."""
+    to_1_0 = _TO_1_0.get(type(request))
+    if to_1_0 is not None:
+        with translating():
+            to_1_0(request)
+    return str(getattr(request, "method", type(request).__name__))
 
 
 class CompatHandler(RequestHandler03):
-    """The SDK's translation from 0.3 to 1.0, mended where it does not say what 0.3 wants."""
+    """The SDK's translation from 0.3 to 1.0, mended where it does not say what 0.3 wants.
+
+    It raises nothing but A2A errors.
+    """
+
+    async def on_message_send(
+        self, request: v0_3.SendMessageRequest, context: ServerCallContext
+    ) -> v0_3.Task | v0_3.Message:
+        """Send."""
+        return await _answered(super().on_message_send, request, context)
 
     async def on_message_send_stream(
         self, request: v0_3.SendMessageRequest, context: ServerCallContext
     ) -> AsyncIterable[v0_3.SendStreamingMessageSuccessResponse]:
         """Stream; a question is the last event of its stream, so it says so (``final``)."""
-        async for response in super().on_message_send_stream(request, context):
+        async for response in _streamed(super().on_message_send_stream, request, context):
             event = response.result
             if isinstance(event, v0_3.TaskStatusUpdateEvent):
                 event.final |= event.status.state == v0_3.TaskState.input_required
             yield response
+
+    async def on_subscribe_to_task(
+        self, request: v0_3.TaskResubscriptionRequest, context: ServerCallContext
+    ) -> AsyncIterable[v0_3.SendStreamingMessageSuccessResponse]:
+        """Subscribe."""
+        async for response in _streamed(super().on_subscribe_to_task, request, context):
+            yield response
+
+    async def on_get_task(
+        self, request: v0_3.GetTaskRequest, context: ServerCallContext
+    ) -> v0_3.Task:
+        """Get a task."""
+        return await _answered(super().on_get_task, request, context)
+
+    async def on_cancel_task(
+        self, request: v0_3.CancelTaskRequest, context: ServerCallContext
+    ) -> v0_3.Task:
+        """Cancel a task."""
+        return await _answered(super().on_cancel_task, request, context)
+
+    async def on_create_task_push_notification_config(
+        self, request: v0_3.SetTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> v0_3.TaskPushNotificationConfig:
+        """Set a config."""
+        method = super().on_create_task_push_notification_config
+        return await _answered(method, request, context)
 
     async def on_get_task_push_notification_config(
         self, request: v0_3.GetTaskPushNotificationConfigRequest, context: ServerCallContext
@@ -31,7 +144,8 @@ class CompatHandler(RequestHandler03):
         """
         params = request.params
         if getattr(params, "push_notification_config_id", None):
-            return await super().on_get_task_push_notification_config(request, context)
+            method = super().on_get_task_push_notification_config
+            return await _answered(method, request, context)
         configs = await self.on_list_task_push_notification_configs(
             v0_3.ListTaskPushNotificationConfigRequest(
                 id=request.id, params=v0_3.ListTaskPushNotificationConfigParams(id=params.id)
@@ -41,3 +155,23 @@ class CompatHandler(RequestHandler03):
         if not configs:
             raise TaskNotFoundError
         return configs[0]
+
+    async def on_list_task_push_notification_configs(
+        self, request: v0_3.ListTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> list[v0_3.TaskPushNotificationConfig]:
+        """List configs."""
+        method = super().on_list_task_push_notification_configs
+        return await _answered(method, request, context)
+
+    async def on_delete_task_push_notification_config(
+        self, request: v0_3.DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> None:
+        """Delete a config."""
+        method = super().on_delete_task_push_notification_config
+        await _answered(method, request, context)
+
+    async def on_get_extended_agent_card(
+        self, request: v0_3.GetAuthenticatedExtendedCardRequest, context: ServerCallContext
+    ) -> v0_3.AgentCard:
+        """Get the extended card."""
+        return await _answered(super().on_get_extended_agent_card, request, context)

@@ -5,15 +5,16 @@ call → guard (extensions, unexpected errors) → SDK servicer → SealedHandle
 
 import logging
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import grpc
 import grpc.aio
-from a2a.compat.v0_3 import a2a_v0_3_pb2_grpc
+from a2a.compat.v0_3 import a2a_v0_3_pb2, a2a_v0_3_pb2_grpc
 from a2a.compat.v0_3.extension_headers import LEGACY_HTTP_EXTENSION_HEADER
 from a2a.compat.v0_3.grpc_handler import CompatGrpcHandler
+from a2a.compat.v0_3.proto_utils import FromProto
 from a2a.extensions.common import HTTP_EXTENSION_HEADER, get_requested_extensions
 from a2a.server.context import ServerCallContext
 from a2a.server.request_handlers.grpc_handler import (
@@ -25,10 +26,10 @@ from a2a.types import AgentCard, a2a_pb2_grpc
 from a2a.utils.constants import PROTOCOL_VERSION_0_3, PROTOCOL_VERSION_1_0, VERSION_HEADER
 from a2a.utils.errors import A2AError, VersionNotSupportedError
 
-from a2a_temporal._compat import CompatHandler
+from a2a_temporal._compat import CompatHandler, translating
 from a2a_temporal._http.calls import major_minor
 from a2a_temporal._http.extensions import active_extensions
-from a2a_temporal._http.sealed import SealedHandler, internal_error
+from a2a_temporal._sealed import SealedHandler, internal_error
 from a2a_temporal._server.handler import TemporalRequestHandler
 
 logger = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ def create_grpc_server(
         GrpcHandler(sealed, _CallContextBuilder(inner, PROTOCOL_VERSION_1_0)), server
     )
     if enable_v0_3:
-        compat = CompatGrpcHandler(sealed, _CallContextBuilder(inner, PROTOCOL_VERSION_0_3))
+        compat = _Compat(sealed, _CallContextBuilder(inner, PROTOCOL_VERSION_0_3))
         compat.handler03 = CompatHandler(sealed)
         a2a_v0_3_pb2_grpc.add_A2AServiceServicer_to_server(compat, server)
     return server
@@ -108,6 +109,40 @@ class _CallContextBuilder(GrpcServerCallContextBuilder):
         built.requested_extensions |= _requested(headers)
         built.state["headers"] = {**headers, _VERSION: self._version}
         return built
+
+
+class _Compat(CompatGrpcHandler):
+    """The SDK's servicer of 0.3; a message that it cannot read is the client's error."""
+
+    async def SendMessage(
+        self,
+        request: a2a_v0_3_pb2.SendMessageRequest,
+        context: "grpc.aio.ServicerContext[Any, Any]",
+    ) -> a2a_v0_3_pb2.SendMessageResponse:
+        """Send."""
+        await self._check(request, context)
+        return await super().SendMessage(request, context)
+
+    async def SendStreamingMessage(
+        self,
+        request: a2a_v0_3_pb2.SendMessageRequest,
+        context: "grpc.aio.ServicerContext[Any, Any]",
+    ) -> AsyncIterable[a2a_v0_3_pb2.StreamResponse]:
+        """Stream."""
+        await self._check(request, context)
+        async for response in super().SendStreamingMessage(request, context):
+            yield response
+
+    async def _check(
+        self,
+        request: a2a_v0_3_pb2.SendMessageRequest,
+        context: "grpc.aio.ServicerContext[Any, Any]",
+    ) -> None:
+        try:
+            with translating():
+                FromProto.message_send_params(request)
+        except A2AError as error:
+            await self.abort_context(error, context)
 
 
 @dataclass(frozen=True)

@@ -1,32 +1,66 @@
 """Protocol version 0.3 over JSON-RPC and REST, by the SDK's adapters.
 
-Refusals of a stream are answers of their own, as in 1.0, and REST can delete a push config.
+Refusals of a stream are answers of their own, as in 1.0, and REST can delete a push config. What
+the adapters say of unexpected errors, and of requests they cannot read, names no internals.
 """
 
 import json
+import re
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, cast
 
+from a2a.compat.v0_3 import a2a_v0_3_pb2
 from a2a.compat.v0_3.jsonrpc_adapter import JSONRPC03Adapter
+from a2a.compat.v0_3.proto_utils import FromProto
 from a2a.compat.v0_3.rest_adapter import REST03Adapter
 from a2a.server.context import ServerCallContext
+from a2a.server.jsonrpc_models import InternalError, InvalidRequestError, JSONRPCError
 from a2a.server.request_handlers import RequestHandler
 from a2a.server.routes.common import ServerCallContextBuilder
 from a2a.types import DeleteTaskPushNotificationConfigRequest
 from a2a.utils.constants import PROTOCOL_VERSION_0_3
 from a2a.utils.error_handlers import build_rest_error_payload, rest_error_handler
+from a2a.utils.errors import A2AError, InvalidParamsError
 from a2a.utils.version_validator import validate_version
+from google.protobuf.json_format import Parse
+from pydantic import ValidationError
 from sse_starlette.sse import EventSourceResponse
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from a2a_temporal._compat import CompatHandler
+from a2a_temporal._compat import CompatHandler, translating
 from a2a_temporal._http.streams import SdkEvent, events_of
+from a2a_temporal._sealed import internal_error
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 _CONFIG_PATH = "/v1/tasks/{id}/pushNotificationConfigs/{push_id}"
+_HISTORY_LENGTH = re.compile(r"[+-]?\d{1,9}")
+
+
+class _Adapter(JSONRPC03Adapter):
+    """The SDK's adapter, which else answers with the text of any exception."""
+
+    def _generate_error_response(
+        self, request_id: str | int | None, error: Exception | JSONRPCError
+    ) -> JSONResponse:
+        if isinstance(error, InvalidRequestError):
+            error = InvalidRequestError(data=_what_is_wrong(sys.exc_info()[1]))
+        elif isinstance(error, InternalError) or not isinstance(error, A2AError | JSONRPCError):
+            unexpected = sys.exc_info()[1] or RuntimeError(str(error))
+            error = internal_error(unexpected, where="the 0.3 adapter")
+        return super()._generate_error_response(request_id, error)
+
+
+def _what_is_wrong(error: BaseException | None) -> dict[str, Any] | None:
+    """Return which fields are wrong and why, in the form the SDK says it in for 1.0."""
+    if not isinstance(error, ValidationError):
+        return None
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    errors = [{"field": ".".join(map(str, each["loc"])), "message": each["msg"]} for each in found]
+    return {"errors": errors}
 
 
 class JsonRpcV03:
@@ -38,7 +72,7 @@ class JsonRpcV03:
     """
 
     def __init__(self, handler: RequestHandler, builder: ServerCallContextBuilder) -> None:
-        self._adapter = JSONRPC03Adapter(http_handler=handler, context_builder=builder)
+        self._adapter = _Adapter(http_handler=handler, context_builder=builder)
         self._adapter.handler = CompatHandler(handler)
 
     def beside(self, route: Route) -> Route:
@@ -89,7 +123,9 @@ def rest_routes(handler: RequestHandler, builder: ServerCallContextBuilder) -> l
         return JSONResponse({})
 
     def opened(endpoint: Endpoint) -> Endpoint:
+        @rest_error_handler
         async def answer(request: Request) -> Response:
+            await _check(request)
             return await _begun(await endpoint(request))
 
         return answer
@@ -99,6 +135,23 @@ def rest_routes(handler: RequestHandler, builder: ServerCallContextBuilder) -> l
         for (path, method), endpoint in adapter.routes().items()
     ]
     return [*routes, Route(_CONFIG_PATH, delete_config, methods=["DELETE"])]
+
+
+async def _check(request: Request) -> None:
+    """Refuse what the SDK would fail to read.
+
+    Raises:
+        InvalidParamsError: A part of the message is none, or a number is none.
+        ParseError: The body is no message of 0.3.
+    """
+    length = request.query_params.get("historyLength")
+    if length and not _HISTORY_LENGTH.fullmatch(length):
+        raise InvalidParamsError(message="historyLength is not a whole number in its range.")
+    if "/message:" in request.url.path:
+        sent = a2a_v0_3_pb2.SendMessageRequest()
+        Parse(await request.body(), sent, ignore_unknown_fields=True)
+        with translating():
+            FromProto.message_send_params(sent)
 
 
 async def _begun(response: Response) -> Response:

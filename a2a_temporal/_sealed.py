@@ -44,7 +44,8 @@ def internal_error(error: BaseException, *, where: str) -> InternalError:
     return InternalError(message=f"Internal error (reference {reference})")
 
 
-async def _sealed(call: Awaitable[T], *, where: str) -> T:
+async def sealed(call: Awaitable[T], *, where: str) -> T:
+    """Await a call; what it raises is an A2A error."""
     try:
         return await call
     except A2AError:
@@ -53,7 +54,8 @@ async def _sealed(call: Awaitable[T], *, where: str) -> T:
         raise internal_error(error, where=where) from error
 
 
-async def _sealed_stream(events: AsyncGenerator[Event], *, where: str) -> AsyncGenerator[Event]:
+async def sealed_stream(events: AsyncGenerator[T], *, where: str) -> AsyncGenerator[T]:
+    """Pass events on; what they end with is an A2A error."""
     try:
         async for event in events:
             yield event
@@ -75,38 +77,38 @@ class SealedHandler(RequestHandler):
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> Task | Message:
         """SendMessage."""
-        return await _sealed(self._handler.on_message_send(params, context), where="SendMessage")
+        return await sealed(self._handler.on_message_send(params, context), where="SendMessage")
 
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event]:
         """SendStreamingMessage."""
         events = self._handler.on_message_send_stream(params, context)
-        async for event in _sealed_stream(events, where="SendStreamingMessage"):
+        async for event in sealed_stream(events, where="SendStreamingMessage"):
             yield event
 
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task | None:
         """GetTask."""
-        return await _sealed(self._handler.on_get_task(params, context), where="GetTask")
+        return await sealed(self._handler.on_get_task(params, context), where="GetTask")
 
     async def on_list_tasks(
         self, params: ListTasksRequest, context: ServerCallContext
     ) -> ListTasksResponse:
         """ListTasks."""
-        return await _sealed(self._handler.on_list_tasks(params, context), where="ListTasks")
+        return await sealed(self._handler.on_list_tasks(params, context), where="ListTasks")
 
     async def on_cancel_task(
         self, params: CancelTaskRequest, context: ServerCallContext
     ) -> Task | None:
         """CancelTask."""
-        return await _sealed(self._handler.on_cancel_task(params, context), where="CancelTask")
+        return await sealed(self._handler.on_cancel_task(params, context), where="CancelTask")
 
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event]:
         """SubscribeToTask."""
         events = self._handler.on_subscribe_to_task(params, context)
-        async for event in _sealed_stream(events, where="SubscribeToTask"):
+        async for event in sealed_stream(events, where="SubscribeToTask"):
             yield event
 
     async def on_create_task_push_notification_config(
@@ -114,32 +116,32 @@ class SealedHandler(RequestHandler):
     ) -> TaskPushNotificationConfig:
         """CreateTaskPushNotificationConfig."""
         call = self._handler.on_create_task_push_notification_config(params, context)
-        return await _sealed(call, where="CreateTaskPushNotificationConfig")
+        return await sealed(call, where="CreateTaskPushNotificationConfig")
 
     async def on_get_task_push_notification_config(
         self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
         """GetTaskPushNotificationConfig."""
         call = self._handler.on_get_task_push_notification_config(params, context)
-        return await _sealed(call, where="GetTaskPushNotificationConfig")
+        return await sealed(call, where="GetTaskPushNotificationConfig")
 
     async def on_list_task_push_notification_configs(
         self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> ListTaskPushNotificationConfigsResponse:
         """ListTaskPushNotificationConfigs."""
         call = self._handler.on_list_task_push_notification_configs(params, context)
-        return await _sealed(call, where="ListTaskPushNotificationConfigs")
+        return await sealed(call, where="ListTaskPushNotificationConfigs")
 
     async def on_delete_task_push_notification_config(
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
         """DeleteTaskPushNotificationConfig."""
         call = self._handler.on_delete_task_push_notification_config(params, context)
-        await _sealed(call, where="DeleteTaskPushNotificationConfig")
+        await sealed(call, where="DeleteTaskPushNotificationConfig")
 
     async def on_get_extended_agent_card(
         self, params: GetExtendedAgentCardRequest, context: ServerCallContext
     ) -> AgentCard:
         """GetExtendedAgentCard."""
         call = self._handler.on_get_extended_agent_card(params, context)
-        return await _sealed(call, where="GetExtendedAgentCard")
+        return await sealed(call, where="GetExtendedAgentCard")
