@@ -26,6 +26,8 @@ class BenchAgent(AgentExecutor):
 
     ledger: Ledger
     out_of_band: OutOfBand
+    plain_text_seconds: float = 0
+    """How long a text that names no command is worked on."""
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         """Run one turn."""
@@ -35,7 +37,7 @@ class BenchAgent(AgentExecutor):
             return
         work = self._work(context, event_queue)
         try:
-            await _run(work)
+            await _run(work, self.plain_text_seconds)
         except asyncio.CancelledError:
             work.log("interrupted", work.command)
             raise
@@ -67,7 +69,7 @@ class BenchAgent(AgentExecutor):
         )
 
 
-async def _run(work: Work) -> None:
+async def _run(work: Work, plain_text_seconds: float) -> None:
     then = _continuation(work.request)
     text = _text(work.message)
     line = text if then is None or names_command(text) else ""
@@ -84,6 +86,8 @@ async def _run(work: Work) -> None:
             artifact_id=f"answer.{work.turn}",
             name="answer",
         )
+    if then is None and not names_command(text):
+        await asyncio.sleep(plain_text_seconds)
     await _run_commands(work, commands)
     if not work.over:
         await work.updater.complete()

@@ -1,4 +1,4 @@
-"""What third-party suites ask of an agent by texts that begin with `tck-`."""
+"""What third-party suites ask of an agent by texts of their own; most begin with `tck-`."""
 
 import asyncio
 import re
@@ -11,7 +11,7 @@ from a2a.server.events import EventQueue
 from a2a.server.tasks import TaskUpdater
 from a2a.types import Message, Part, Role, Task, TaskState, TaskStatus
 
-_NAME: Final = re.compile(r"tck-[a-z0-9]+(?:-[a-z0-9]+)*")
+_NAME: Final = re.compile(r"tck-[a-z0-9]+(?:-[a-z0-9]+)*|hello cluster$")
 _ARTIFACTS: Final = {
     "tck-artifact-text": new_text_part("generated text content"),
     "tck-artifact-data": new_data_part({"key": "value", "count": 1}),
@@ -65,7 +65,7 @@ async def _work(name: str, text: str, updater: TaskUpdater) -> None:
         done = text.lower().startswith("done")
         state = TaskState.TASK_STATE_COMPLETED if done else TaskState.TASK_STATE_INPUT_REQUIRED
         await _end(updater, state, "multi-turn complete" if done else "more input please")
-    elif name == "tck-cancel":
+    elif name in ("tck-cancel", "hello cluster"):
         await asyncio.Event().wait()
     elif name == "tck-long-running":
         await asyncio.sleep(1)

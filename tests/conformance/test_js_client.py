@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 import pytest_asyncio
 
-from tests.conformance.suites import CACHE
+from tests.conformance.suites.environments import CACHE
 from tests.support.cluster import Cluster, Options, running_cluster
 from tests.support.processes import free_port
 from tests.support.push import LOCAL_HOOKS

@@ -10,10 +10,11 @@ from starlette.types import ASGIApp
 
 
 @contextlib.asynccontextmanager
-async def served(app: ASGIApp) -> AsyncGenerator[str]:
-    """Serve an application on a free port; yields its URL."""
+async def served(app: ASGIApp, *, port: int = 0) -> AsyncGenerator[str]:
+    """Serve an application, on a free port when none is given; yields its URL."""
     listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
     server = _Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     try:

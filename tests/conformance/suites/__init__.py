@@ -1,0 +1,1 @@
+"""Third-party black-box suites against the bench agent: `python -m tests.conformance.suites`."""
