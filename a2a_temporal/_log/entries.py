@@ -248,6 +248,16 @@ def now_text(at: datetime) -> str:
     return text.replace("+00:00", "Z")
 
 
+def entry_time(at: datetime) -> str:
+    """Return ``at`` as an entry says when it was written: never a whole second.
+
+    A status gets this time, and ProtoJSON writes a whole second without the milliseconds that A2A
+    1.0 wants (section 5.6.1) and that clients who compare texts need. So it is a millisecond late.
+    """
+    whole = at.microsecond < 1000
+    return now_text(at.replace(microsecond=1000) if whole else at)
+
+
 def parse_time(text: str) -> Timestamp:
     """Read a time of the wire.
 

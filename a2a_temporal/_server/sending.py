@@ -18,7 +18,7 @@ from a2a.types.a2a_pb2 import (
 )
 from a2a.utils.errors import InternalError, InvalidParamsError
 
-from a2a_temporal._log.entries import TaskStart, now_text
+from a2a_temporal._log.entries import TaskStart, entry_time
 from a2a_temporal._log.fold import with_message
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal._log.state import LogState, begin
@@ -114,7 +114,7 @@ class Sending:
             owner=scope.owner,
             tenant=scope.tenant,
             request=request,
-            at=now_text(datetime.now(timezone.utc)),
+            at=entry_time(datetime.now(timezone.utc)),
             push_config=to_json(config) if config else None,
         )
         known = await self._tasks.create(scope, start)

@@ -22,7 +22,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
 from a2a_temporal._log import wire
-from a2a_temporal._log.entries import TaskStart, now_text, parse_time
+from a2a_temporal._log.entries import TaskStart, entry_time, parse_time
 from a2a_temporal._log.protojson import digest, from_json, to_json
 from a2a_temporal._log.reading import NoTaskError, read_log
 from a2a_temporal._log.state import Accepted, LogState, begins_as, state_name
@@ -165,7 +165,7 @@ class Tasks:
             "version": wire.LOG_VERSION,
             "message": to_json(message),
             "request": request,
-            "at": now_text(datetime.now(timezone.utc)),
+            "at": entry_time(datetime.now(timezone.utc)),
         }
         if push_config is not None:
             entry["push_config"] = to_json(push_config)

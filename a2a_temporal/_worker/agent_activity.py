@@ -302,11 +302,13 @@ def _context(turn_input: TurnInput, task: Task | None) -> RequestContext:
 @contextlib.asynccontextmanager
 async def _heartbeats(interval: timedelta) -> AsyncGenerator[None]:
     async def beat() -> None:
+        # Sleep first: the server counts from the start of the activity anyway, and short turns are
+        # over before the first beat. That one comes early, because people cancel early: what they
+        # have just sent, and a cancel reaches this code only with a beat.
+        await asyncio.sleep(interval.total_seconds() / 2)
         while True:
-            # Sleep first: the server counts from the start of the activity anyway, and most turns
-            # are over before the first beat.
-            await asyncio.sleep(interval.total_seconds())
             activity.heartbeat()
+            await asyncio.sleep(interval.total_seconds())
 
     beating = asyncio.create_task(beat())
     try:

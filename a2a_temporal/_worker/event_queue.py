@@ -25,7 +25,7 @@ from a2a.types.a2a_pb2 import (
 from google.protobuf.json_format import ParseError
 
 from a2a_temporal._log import wire
-from a2a_temporal._log.entries import now_text
+from a2a_temporal._log.entries import entry_time
 from a2a_temporal._log.protojson import StreamEvent, check_depth, event_to_json, timestamp
 from a2a_temporal._log.state import INTERRUPTED_STATES, TERMINAL_STATES
 from a2a_temporal._worker.sending import Send
@@ -273,7 +273,7 @@ class PublishingQueue(EventQueue):
                 "attempt": self._attempt,
                 "sequence": self._sequence,
                 "events": batch,
-                "at": now_text(datetime.now(timezone.utc)),
+                "at": entry_time(datetime.now(timezone.utc)),
                 **(self._ending if done and not self._waiting else {}),
                 **({"source": self._source} if self._source else {}),
             }

@@ -16,7 +16,7 @@ class AgentOptions:
             stop hands its turn over, which is no attempt that counts.
         retry_interval: The pause before the second attempt; it doubles from there, to one minute.
         heartbeat_interval: How often the wrapper heartbeats, hence how soon a cancel reaches the
-            agent's code.
+            agent's code. The first beat comes after half of it.
         heartbeat_timeout: After this silence a worker counts as lost and another attempt starts.
         batch_interval: Artifact chunks and reports of progress published within this time travel in
             one entry. It grows with the number of entries of a turn, so that a day of streaming

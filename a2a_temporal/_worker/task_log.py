@@ -22,7 +22,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log.entries import (
         MessageEntry,
         TaskStart,
-        now_text,
+        entry_time,
         parse_emission,
         parse_signal,
     )
@@ -80,7 +80,7 @@ class TaskLog:
             PublicError: The events are larger than an entry, or than what one workflow task emits.
             ApplicationError: An event is nothing that can be read again: it is nested too deeply.
         """
-        at = now_text(workflow.now())
+        at = entry_time(workflow.now())
         written = {"events": [event_to_json(event) for event in events], "at": at}
         entry = parse_emission(written)
         if entry is None:

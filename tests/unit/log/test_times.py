@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 
-from a2a_temporal._log.entries import Entry, now_text, parse_time
+from a2a_temporal._log.entries import Entry, entry_time, now_text, parse_time
 from a2a_temporal._log.fold import fold
 from a2a_temporal._log.state import begin
 from tests.unit.log.building import (
@@ -65,3 +65,10 @@ def test_times_are_written_in_utc_with_milliseconds() -> None:
 def test_a_text_that_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".*"):
         parse_time(text)
+
+
+def test_no_status_is_of_a_whole_second_which_json_writes_without_its_milliseconds() -> None:
+    noon = datetime(2026, 1, 2, 12, 0, 0, 999, tzinfo=timezone.utc)
+    assert parse_time(entry_time(noon)).ToJsonString() == "2026-01-02T12:00:00.001Z"
+    later = noon.replace(microsecond=1999)
+    assert entry_time(later) == now_text(later) == "2026-01-02T12:00:00.001Z"
