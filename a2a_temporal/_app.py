@@ -27,14 +27,13 @@ from starlette.routing import BaseRoute, Mount, Route
 from a2a_temporal._connect import check_namespace
 from a2a_temporal._http.calls import CallContextBuilder
 from a2a_temporal._http.cards import PublicCard
-from a2a_temporal._http.extended_card import refuse_anonymous
+from a2a_temporal._http.extended_card import CardShowingHandler, refuse_anonymous
 from a2a_temporal._http.extensions import active_extensions, echo, requested_extensions
 from a2a_temporal._http.health import Health
 from a2a_temporal._http.limits import BodyLimit
 from a2a_temporal._http.resuming import opened, resumes
 from a2a_temporal._http.streams import EventStreams
 from a2a_temporal._http.v0_3 import JsonRpcV03, rest_routes
-from a2a_temporal._sealed import SealedHandler
 from a2a_temporal._server.handler import TemporalRequestHandler
 from a2a_temporal._server.resume import URI as RESUMABLE_STREAMS
 from a2a_temporal.errors import ConnectionSettingsError, TemporalUnreachableError
@@ -81,13 +80,12 @@ def create_app(
         enable_v0_3: Serve the methods of protocol version 0.3 as well.
         ping_seconds: A silent stream gets a comment line this often; the official client gives up
             after 5 s of silence.
-        trust_forwarded: Take the URLs in the card from the X-Forwarded-Proto, -Host, -Port and
+        trust_forwarded: Take the URLs in the cards from the X-Forwarded-Proto, -Host, -Port and
             -Prefix headers. Only behind a proxy that sets or removes them.
         cache_control: Cache-Control of the card; None sends none.
         max_body_bytes: A larger request body is answered with 413.
     """
     streams = EventStreams(ping_seconds=ping_seconds)
-    sealed = SealedHandler(handler)
     builder = CallContextBuilder(context_builder, enable_v0_3=enable_v0_3)
     card = PublicCard(
         handler.agent_card,
@@ -95,6 +93,7 @@ def create_app(
         trust_forwarded=trust_forwarded,
         cache_control=cache_control,
     )
+    sealed = CardShowingHandler(handler, card)
     rpc_routes = create_jsonrpc_routes(sealed, rpc_path, builder)
     sdk_rest_routes: list[BaseRoute] = create_rest_routes(sealed, builder)
     if enable_v0_3:

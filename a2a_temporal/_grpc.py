@@ -22,12 +22,18 @@ from a2a.server.request_handlers.grpc_handler import (
     GrpcHandler,
     GrpcServerCallContextBuilder,
 )
-from a2a.types import AgentCard, a2a_pb2_grpc
-from a2a.utils.constants import PROTOCOL_VERSION_0_3, PROTOCOL_VERSION_1_0, VERSION_HEADER
+from a2a.types import AgentCard, GetExtendedAgentCardRequest, a2a_pb2_grpc
+from a2a.utils.constants import (
+    PROTOCOL_VERSION_0_3,
+    PROTOCOL_VERSION_1_0,
+    VERSION_HEADER,
+    TransportProtocol,
+)
 from a2a.utils.errors import A2AError, VersionNotSupportedError
 
 from a2a_temporal._compat import CompatHandler, translating
 from a2a_temporal._http.calls import major_minor
+from a2a_temporal._http.cards import with_v0_3
 from a2a_temporal._http.extensions import active_extensions
 from a2a_temporal._sealed import SealedHandler, internal_error
 from a2a_temporal._server.handler import TemporalRequestHandler
@@ -75,7 +81,7 @@ def create_grpc_server(
     )
     if enable_v0_3:
         compat = _Compat(sealed, _CallContextBuilder(inner, PROTOCOL_VERSION_0_3))
-        compat.handler03 = CompatHandler(sealed)
+        compat.handler03 = CompatHandler(_DeclaringHandler(handler))
         a2a_v0_3_pb2_grpc.add_A2AServiceServicer_to_server(compat, server)
     return server
 
@@ -109,6 +115,17 @@ class _CallContextBuilder(GrpcServerCallContextBuilder):
         built.requested_extensions |= _requested(headers)
         built.state["headers"] = {**headers, _VERSION: self._version}
         return built
+
+
+class _DeclaringHandler(SealedHandler):
+    """A sealed handler whose extended card declares that 0.3 is served: 0.3 can show no other."""
+
+    async def on_get_extended_agent_card(
+        self, params: GetExtendedAgentCardRequest, context: ServerCallContext
+    ) -> AgentCard:
+        """GetExtendedAgentCard."""
+        card = await super().on_get_extended_agent_card(params, context)
+        return with_v0_3(card, tuple(TransportProtocol))
 
 
 class _Compat(CompatGrpcHandler):

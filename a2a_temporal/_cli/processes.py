@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import errno
 import logging
 import socket
@@ -10,6 +11,7 @@ from datetime import timedelta
 
 import click
 import uvicorn
+from a2a.types import AgentCard
 from starlette.applications import Starlette
 from temporalio.client import Client
 from temporalio.service import RPCError
@@ -111,6 +113,7 @@ async def run_api(
     public_url: str | None,
     stop: asyncio.Event,
     grpc_port: int | None = None,
+    trust_forwarded: bool = False,
     verbose: bool = False,
 ) -> None:
     """Serve an agent until the stop; then open streams end, and other requests get some seconds.
@@ -119,19 +122,25 @@ async def run_api(
         click.ClickException: The card or the options of the agent cannot be served.
     """
     url = public_url or url_of(listener)
+
+    def served(card: AgentCard) -> AgentCard:
+        return served_card(card, url, replace=public_url is not None, grpc_port=grpc_port)
+
+    options = agent.handler_options
+    if options is not None and options.extended_agent_card is not None:
+        extended = served(options.extended_agent_card)
+        options = dataclasses.replace(options, extended_agent_card=extended)
     try:
         handler = TemporalRequestHandler(
             client,
-            agent_card=served_card(
-                agent.card, url, replace=public_url is not None, grpc_port=grpc_port
-            ),
+            agent_card=served(agent.card),
             task_queue=task_queue,
             workflow=agent.served_workflow,
-            options=agent.handler_options,
+            options=options,
         )
     except ValueError as error:
         raise click.ClickException(f"agent {agent.card.name!r}: {error}") from error
-    app = create_app(handler)
+    app = create_app(handler, trust_forwarded=trust_forwarded)
     async with _grpc(handler, listener, grpc_port):
         await run_app(
             app,

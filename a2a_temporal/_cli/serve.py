@@ -31,6 +31,13 @@ logger = logging.getLogger(__name__)
     metavar="PORT",
     help="Serve gRPC too, at this port (needs the extra: a2a-temporal[grpc]).",
 )
+@click.option(
+    "--trust-forwarded",
+    is_flag=True,
+    envvar="A2A_TRUST_FORWARDED",
+    help="Name, in the card, the URL that a proxy was asked for, by X-Forwarded-Proto, -Host, "
+    "-Port and -Prefix. Only behind a proxy that sets or removes these headers.",
+)
 @task_queue_option
 @profile_option
 @metrics_option
@@ -41,6 +48,7 @@ def serve(
     port: int,
     public_url: str | None,
     grpc_port: int | None,
+    trust_forwarded: bool,
     task_queue: str | None,
     profile: str | None,
     metrics: str | None,
@@ -72,6 +80,7 @@ def serve(
             listener=listener,
             public_url=public_url,
             grpc_port=grpc_port,
+            trust_forwarded=trust_forwarded,
             stop=stop,
             verbose=verbose,
         )

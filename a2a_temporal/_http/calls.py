@@ -64,7 +64,8 @@ class CallContextBuilder(ServerCallContextBuilder):
             raise internal_error(error, where="the call context") from error
         context.requested_extensions |= requested_extensions(request)
         # The SDK's own check looks here, under this spelling.
-        context.state.setdefault("headers", {})[VERSION_HEADER.lower()] = version
+        headers = context.state.setdefault("headers", dict(request.headers))
+        headers[VERSION_HEADER.lower()] = version
         return context
 
     def _version(self, request: Request) -> str:

@@ -1,8 +1,9 @@
-"""The public agent card over HTTP: both well-known paths, caching, and URLs behind a proxy."""
+"""The agent card over HTTP: both well-known paths, caching, and URLs behind a proxy."""
 
 import hashlib
 import json
 import re
+from collections.abc import Collection
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,7 +29,9 @@ _PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*/?")
 
 
 class PublicCard:
-    """Serves a card.
+    """Serves a card, and says how any card of this server is shown.
+
+    A signed card is shown as it was signed.
 
     Args:
         card: The handler's card; it is not changed.
@@ -45,7 +48,8 @@ class PublicCard:
         trust_forwarded: bool,
         cache_control: str | None,
     ) -> None:
-        self._card = with_v0_3(card) if enable_v0_3 else card
+        self._card = card
+        self._enable_v0_3 = enable_v0_3
         self._trust_forwarded = trust_forwarded
         self._headers = {"Cache-Control": cache_control} if cache_control else {}
         if trust_forwarded:
@@ -55,11 +59,14 @@ class PublicCard:
         """The well-known path of the specification, and the one of early versions."""
         return [Route(path, self._answer) for path in (AGENT_CARD_WELL_KNOWN_PATH, OLD_CARD_PATH)]
 
+    def shown(self, card: AgentCard, headers: Headers) -> AgentCard:
+        """Return a card as a client sees it that has sent these headers."""
+        if self._enable_v0_3:
+            card = with_v0_3(card)
+        return as_reached(card, headers) if self._trust_forwarded else card
+
     async def _answer(self, request: Request) -> Response:
-        card = self._card
-        if self._trust_forwarded:
-            card = as_reached(card, request.headers)
-        content = agent_card_to_dict(card)
+        content = agent_card_to_dict(self.shown(self._card, request.headers))
         etag = _etag(content)
         headers = {**self._headers, "ETag": etag}
         known = [each.strip() for each in request.headers.get("if-none-match", "").split(",")]
@@ -68,10 +75,15 @@ class PublicCard:
         return JSONResponse(content, headers=headers)
 
 
-def with_v0_3(card: AgentCard) -> AgentCard:
-    """Return the card with the interfaces that 0.3 clients find on the same URLs."""
+def with_v0_3(card: AgentCard, bindings: Collection[str] = _SERVED_HERE) -> AgentCard:
+    """Return the card with the interfaces that 0.3 clients find on the same URLs.
+
+    Args:
+        card: It is not changed.
+        bindings: Those of which each interface serves 0.3 as well.
+    """
     present = {each.protocol_version for each in card.supported_interfaces}
-    if PROTOCOL_VERSION_0_3 in present:
+    if card.signatures or PROTOCOL_VERSION_0_3 in present:
         return card
     declaring = AgentCard()
     declaring.CopyFrom(card)
@@ -83,7 +95,7 @@ def with_v0_3(card: AgentCard) -> AgentCard:
             tenant=each.tenant,
         )
         for each in card.supported_interfaces
-        if each.protocol_version == PROTOCOL_VERSION_1_0 and each.protocol_binding in _SERVED_HERE
+        if each.protocol_version == PROTOCOL_VERSION_1_0 and each.protocol_binding in bindings
     )
     return declaring
 
@@ -98,7 +110,7 @@ def as_reached(card: AgentCard, headers: Headers) -> AgentCard:
     scheme = _first(headers, "X-Forwarded-Proto").lower()
     prefix = _first(headers, "X-Forwarded-Prefix")
     port = _first(headers, "X-Forwarded-Port")
-    if not _HOST.fullmatch(host) or scheme not in ("http", "https", ""):
+    if card.signatures or not _HOST.fullmatch(host) or scheme not in ("http", "https", ""):
         return card
     if port.isdigit() and ":" not in host and port not in ("80", "443"):
         host = f"{host}:{port}"
@@ -109,7 +121,10 @@ def as_reached(card: AgentCard, headers: Headers) -> AgentCard:
     for each in reached.supported_interfaces:
         if each.protocol_binding in _SERVED_HERE:
             url = urlsplit(each.url)
-            path = prefix.rstrip("/") + url.path
+            # The endpoint at a bare host is "/"; under a prefix it has to be said: a proxy answers
+            # the prefix alone by a redirect, which a POST does not survive.
+            root = "/" if prefix and each.protocol_binding == TransportProtocol.JSONRPC else ""
+            path = prefix.rstrip("/") + (url.path or root)
             each.url = f"{scheme or url.scheme}://{host}{path}"
     return reached
 

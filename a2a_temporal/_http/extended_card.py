@@ -1,14 +1,45 @@
-"""Ask who wants the extended card to log in (A2A 1.0 section 13.3): HTTP has an answer for that."""
+"""The extended card over HTTP: its URLs, and the answer to who is not logged in.
+
+A2A 1.0 section 13.3 wants callers of it authenticated, and HTTP has an answer for all others.
+"""
 
 from typing import Any, cast
 
+from a2a.server.context import ServerCallContext
+from a2a.server.request_handlers import RequestHandler
 from a2a.server.routes.common import ServerCallContextBuilder
+from a2a.types import AgentCard, GetExtendedAgentCardRequest
 from a2a.utils.errors import A2AError
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from a2a_temporal._http.cards import PublicCard
+from a2a_temporal._sealed import SealedHandler
+
 _METHODS = ("GetExtendedAgentCard", "agent/getAuthenticatedExtendedCard")
 _PATHS = ("/extendedAgentCard", "/v1/card")
+
+
+class CardShowingHandler(SealedHandler):
+    """A sealed handler whose extended card names the same URLs and versions as the public one.
+
+    Args:
+        handler: Serves the calls.
+        public: Knows how a card is shown.
+    """
+
+    def __init__(self, handler: RequestHandler, public: PublicCard) -> None:
+        super().__init__(handler)
+        self._public = public
+
+    async def on_get_extended_agent_card(
+        self, params: GetExtendedAgentCardRequest, context: ServerCallContext
+    ) -> AgentCard:
+        """GetExtendedAgentCard."""
+        card = await super().on_get_extended_agent_card(params, context)
+        headers: dict[str, str] = context.state.get("headers", {})
+        return self._public.shown(card, Headers(headers))
 
 
 def refuse_anonymous(request: Request, builder: ServerCallContextBuilder) -> Response | None:

@@ -2,7 +2,8 @@
 
 Both read TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and TASK_QUEUE; the worker also LEDGER, the file it
 notes its deeds in, and AUTH_DIR, the folder in which a file named after a task releases `auth`
-(default: the ledger's name with `.auth` behind it).
+(default: the ledger's name with `.auth` behind it). PLAIN_TEXT_SECONDS is how long it works on a
+text that names no command.
 """
 
 import argparse
@@ -91,7 +92,12 @@ async def run_api(options: argparse.Namespace) -> None:
             extended_card_modifier=greet if options.extended_card else None,
         ),
     )
-    app = create_app(handler, middleware=[bearer_names()], rpc_path=options.rpc_path)
+    app = create_app(
+        handler,
+        middleware=[bearer_names()],
+        rpc_path=options.rpc_path,
+        trust_forwarded=options.trust_forwarded,
+    )
     server = uvicorn.Server(
         uvicorn.Config(
             app,
@@ -150,6 +156,7 @@ def _agent() -> BenchAgent:
     return BenchAgent(
         ledger=Ledger(path=Path(ledger) if ledger else None),
         out_of_band=OutOfBand(folder=Path(folder) if folder else None),
+        plain_text_seconds=float(os.environ.get("PLAIN_TEXT_SECONDS", "0")),
     )
 
 
@@ -198,6 +205,7 @@ def _parser() -> argparse.ArgumentParser:
     api.add_argument("--rpc-path", default="/")
     api.add_argument("--grpc-port", type=int)
     api.add_argument("--extended-card", action="store_true")
+    api.add_argument("--trust-forwarded", action="store_true")
     api.add_argument("--client-task-ids", action="store_true")
     api.add_argument(
         "--direct-message-wait",

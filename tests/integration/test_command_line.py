@@ -167,13 +167,17 @@ async def test_serve_and_worker_start_without_temporal_and_work_when_it_is_there
     env = {"TEMPORAL_ADDRESS": temporal.address, "TASK_QUEUE": "cli"}
     async with (
         http_client() as http,
-        command(folder, "serve", NAME, f"--port={port}", env=env) as serve,
+        command(folder, "serve", NAME, f"--port={port}", "--trust-forwarded", env=env) as serve,
         command(folder, "worker", NAME, "--grace=1", env=env) as worker,
     ):
         caller = Caller(http=http, url=f"http://127.0.0.1:{port}")
         await eventually(lambda: accepts(port), within=30, what="the server")
         card = await http.get(f"{caller.url}/.well-known/agent-card.json")
         assert card.json()["name"] == "Echo"
+        proxy = {"X-Forwarded-Host": "a.example.com", "X-Forwarded-Prefix": "/echo"}
+        reached = await http.get(f"{caller.url}/.well-known/agent-card.json", headers=proxy)
+        urls = {each["url"] for each in reached.json()["supportedInterfaces"]}
+        assert urls == {"http://a.example.com/echo/", "http://a.example.com/echo"}
         assert (await http.get(f"{caller.url}/readyz")).status_code == 503
         await worker.logged("cannot be reached (connection refused)", within=30)
         try:

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from a2a_temporal import connect, create_app
 from tests.support.calls import BINDINGS, send_params
 from tests.support.http_app import in_process
+from tests.support.results import Json
 from tests.support.stub_handler import SECRET, StubHandler, stub_app
 
 CALLS = [
@@ -97,11 +98,14 @@ async def test_a_request_0_3_does_not_know_is_refused_by_the_names_of_its_fields
     assert "pydantic" not in response.text
 
 
+EMPTY_PART: Json = {"message": {"role": "ROLE_USER", "content": [{}]}}
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
-        ("POST", "/v1/message:send", {"message": {"role": "ROLE_USER", "content": [{}]}}),
-        ("POST", "/v1/message:stream", {"message": {"role": "ROLE_USER", "content": [{}]}}),
+        ("POST", "/v1/message:send", EMPTY_PART),
+        ("POST", "/v1/message:stream", EMPTY_PART),
         ("GET", "/v1/tasks/t?historyLength=many", None),
         ("GET", "/v1/tasks/t?historyLength=99999999999999999999", None),
     ],

@@ -64,6 +64,12 @@ def test_the_urls_are_those_the_proxy_was_asked_for(
     assert _urls(as_reached(CARD, Headers(headers))) == [*urls, "inner:9000"]
 
 
+def test_an_endpoint_at_a_bare_host_ends_in_a_slash_under_a_prefix() -> None:
+    card = _card(("http://inner", "JSONRPC", "1.0"), ("http://inner", "HTTP+JSON", "1.0"))
+    headers = Headers({"X-Forwarded-Host": "a.example.com", "X-Forwarded-Prefix": "/x"})
+    assert _urls(as_reached(card, headers)) == ["http://a.example.com/x/", "http://a.example.com/x"]
+
+
 @pytest.mark.parametrize(
     "headers",
     [
@@ -82,6 +88,15 @@ def test_a_client_of_0_3_finds_the_interfaces_that_serve_it() -> None:
     declared = with_v0_3(CARD)
     assert _urls(declared) == [*_urls(CARD), "http://inner:8000/", "http://inner:8000/api"]
     assert with_v0_3(declared) == declared
+
+
+async def test_a_signed_card_is_shown_as_it_was_signed() -> None:
+    signed = AgentCard()
+    signed.CopyFrom(CARD)
+    signed.signatures.add(protected="e30", signature="c2ln")
+    headers = Headers({"X-Forwarded-Host": "a.example.com"})
+    assert with_v0_3(signed) == signed
+    assert as_reached(signed, headers) == signed
 
 
 @pytest.mark.parametrize("path", PATHS)
