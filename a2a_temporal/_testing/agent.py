@@ -32,6 +32,7 @@ from a2a_temporal._server.parked import agent_messages, requests_in
 from a2a_temporal._server.plain import PlainWorkflow
 from a2a_temporal._testing.callers import believing, headers_of, middleware
 from a2a_temporal._testing.cards import URL, card_of, served
+from a2a_temporal._testing.replaying import replay_all
 from a2a_temporal._testing.transport import StreamingTransport
 from a2a_temporal._testing.user import User, id_of
 from a2a_temporal._worker.parts import Content, text_of
@@ -270,11 +271,8 @@ class RunningAgent:
         classes = self.agent.worker_workflows
         replayer = Replayer(workflows=classes, plugins=[self._plugin()])
         # Visibility lags: a task is replayed when it can be found.
-        tasks = self.temporal.list_workflows(f"TaskQueue = '{self.task_queue}'")
-        results = await replayer.replay_workflows(
-            tasks.map_histories(), raise_on_replay_failure=False
-        )
-        assert not results.replay_failures, f"not deterministic: {results.replay_failures}"
+        failures = await replay_all(replayer, self.temporal, self.task_queue)
+        assert not failures, f"not deterministic: {failures}"
 
     # ---------------------------------------------------------------- workers
 

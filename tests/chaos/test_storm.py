@@ -13,6 +13,7 @@ from temporalio.worker import Replayer
 
 from a2a_temporal import A2APlugin
 from a2a_temporal._log.wire import EVENTS_SIGNAL, PUSH_WORKFLOW
+from a2a_temporal._testing.replaying import replay_all
 from tests.bench_agent.agent import BenchAgent
 from tests.bench_agent.ledger import Ledger, OutOfBand
 from tests.chaos import checker
@@ -193,11 +194,8 @@ async def _unreplayable(fleet: Fleet) -> list[str]:
         plugins=[A2APlugin(agent_executor=agent, options=AGENT_OPTIONS)],
         data_converter=fleet.engine.data_converter,
     )
-    workflows = fleet.engine.list_workflows(f"TaskQueue = '{fleet.task_queue}'")
-    results = await replayer.replay_workflows(
-        workflows.map_histories(), raise_on_replay_failure=False
-    )
-    return [f"run {run} does not replay: {e}" for run, e in results.replay_failures.items()]
+    failures = await replay_all(replayer, fleet.engine, fleet.task_queue)
+    return [f"run {run} does not replay: {error}" for run, error in failures.items()]
 
 
 async def _wait_for_receiver(journal: Journal, receiver: Hook, finals: dict[str, Json]) -> None:

@@ -26,6 +26,7 @@ from temporalio.worker import Replayer, Worker
 
 from a2a_temporal import A2APlugin, HandlerOptions, PushOptions, TemporalRequestHandler
 from a2a_temporal._server.plain import PlainWorkflow
+from a2a_temporal._testing.replaying import replay_all
 from a2a_temporal.workflow import TaskRun, TaskStart
 from tests.support.hook import NEVER, Hook, hook
 from tests.support.temporal_server import TemporalServer
@@ -87,9 +88,7 @@ async def flows(temporal: TemporalServer) -> AsyncGenerator[TemporalRequestHandl
             await handler.aclose()
             await terminate_all(client, queue)
     replayer = Replayer(workflows=[Flow], plugins=[plugin])
-    listed = client.list_workflows(f"TaskQueue = '{queue}'")
-    results = await replayer.replay_workflows(listed.map_histories(), raise_on_replay_failure=False)
-    assert not results.replay_failures
+    assert not await replay_all(replayer, client, queue)
 
 
 async def terminate_all(client: Client, queue: str) -> None:

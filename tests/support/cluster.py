@@ -18,6 +18,7 @@ from temporalio.worker import Replayer
 
 from a2a_temporal import A2APlugin
 from a2a_temporal._log.wire import CONTEXT_ATTRIBUTE, EVENTS_SIGNAL
+from a2a_temporal._testing.replaying import replay_all
 from tests.bench_agent.__main__ import agent_options, parse
 from tests.bench_agent.agent import BenchAgent
 from tests.bench_agent.flow import WORKFLOWS
@@ -26,7 +27,7 @@ from tests.support.calls import JSONRPC, Caller, http_client
 from tests.support.ledger import LedgerReader
 from tests.support.processes import Process, free_port
 from tests.support.temporal_server import NAMESPACE, TemporalServer
-from tests.support.waiting import eventually, within
+from tests.support.waiting import eventually
 
 QUICK_RETRY = ("--heartbeat-timeout=3", "--heartbeat-interval=0.5")
 """Worker options with which a lost worker is noticed within a test's patience."""
@@ -96,13 +97,8 @@ class Cluster:
         replayer = Replayer(
             workflows=WORKFLOWS, plugins=[plugin], data_converter=self.client.data_converter
         )
-        tasks = self.client.list_workflows(f"TaskQueue = '{self.task_queue}'")
-        results = await within(
-            60,
-            replayer.replay_workflows(tasks.map_histories(), raise_on_replay_failure=False),
-            what="the replay of all histories",
-        )
-        assert not results.replay_failures, results.replay_failures
+        failures = await replay_all(replayer, self.client, self.task_queue)
+        assert not failures, failures
 
     def workflow(self, task_id: str) -> WorkflowHandle[object, object]:
         """The workflow of a task, as an operator sees it."""
