@@ -42,10 +42,10 @@ class PushChild:
         self._noticed = 0
         self._told = 0
         self._started = False
-        self._adopted = False
-        self._looked = 0
+        self._orphaned = False
         self._running: asyncio.Task[None] | None = None
         _children[workflow.info().run_id] = self
+        workflow.register_random_seed_callback(self._note_reset)
         self.notice()
 
     @property
@@ -66,7 +66,7 @@ class PushChild:
             return
         if not self._started:
             await workflow.wait_condition(lambda: self._started)
-        if self._is_orphaned():
+        if self._orphaned:
             await self._replace()
 
     async def _run(self) -> None:
@@ -79,7 +79,7 @@ class PushChild:
                 await asyncio.sleep(rest.total_seconds())
             poked = workflow.now()
             self._told = self._noticed
-            if self._is_orphaned():
+            if self._orphaned:
                 await self._replace()
                 continue
             child = workflow.get_external_workflow_handle(self._id)
@@ -90,23 +90,18 @@ class PushChild:
                 self._take_number()
                 await self._start()
 
-    def _is_orphaned(self) -> bool:
-        """Say whether the child belongs to a run that was reset; it hears nothing of this one.
+    def _note_reset(self, seed: int) -> None:
+        """Take note that the run was reset here: the child hears nothing of the new run.
 
-        The reset run's history is replayed first, as it was. Where it goes on from there a patch
-        marks; a replay finds the mark, and without a reset there is none to find.
+        A reset gives a run a new random seed, at the same place in each replay of its history.
         """
-        if self._adopted:
-            return False
-        self._looked += 1
-        info = workflow.info()
-        was_reset = info.run_id != info.original_execution_run_id
-        if was_reset or workflow.unsafe.is_replaying():
-            self._adopted = workflow.patched(f"a2a-push-adopted-{self._looked}")
-        return self._adopted
+        if self._running is not None:
+            self._orphaned = True
+            self._noticed += 1
 
     async def _replace(self) -> None:
         """Have the orphaned child hand over to a new one."""
+        self._orphaned = False
         orphan = workflow.get_external_workflow_handle(self._id)
         with contextlib.suppress(FailureError):
             await orphan.cancel()

@@ -1,5 +1,6 @@
 """Deliveries go on over every seam: new runs of the task, of its delivery workflow, and resets."""
 
+import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -69,6 +70,26 @@ async def test_a_reset_task_is_told_from_where_it_goes_on(new_cluster: NewCluste
             await eventually(lambda child=child: is_completed(cluster, child), within=10)
 
 
+async def test_a_task_may_be_reset_again_and_again(new_cluster: NewCluster) -> None:
+    async with new_cluster(options=pushing()) as cluster, hook() as receiver:
+        task = await cluster.caller.send_task("ask it", configuration=inline(receiver.config()))
+        await receiver.told("INPUT_REQUIRED")
+        for number in (2, 3, 4):
+            await cluster.workflow(task["id"]).signal(wire.MESSAGE_SIGNAL, {"malformed": True})
+            await reset_to_last_task(cluster, task["id"])
+            child = wire.push_workflow_id(task["id"], number)
+            await eventually(lambda child=child: cluster.known_to_temporal(child), within=10)
+            told = ["INPUT_REQUIRED"] * number
+            await eventually(lambda told=told: receiver.states()[2:] == told, within=10)
+        await cluster.caller.send_task("answer", task_id=task["id"])
+        await receiver.told("COMPLETED")
+        states = ["SUBMITTED", "WORKING", *["INPUT_REQUIRED"] * 4, "WORKING", "COMPLETED"]
+        assert receiver.states() == states
+        for number in (1, 2, 3, 4):
+            child = wire.push_workflow_id(task["id"], number)
+            await eventually(lambda child=child: is_completed(cluster, child), within=10)
+
+
 async def is_completed(cluster: Cluster, workflow_id: str) -> bool:
     return await cluster.workflow_status(workflow_id) == WorkflowExecutionStatus.COMPLETED
 
@@ -95,6 +116,6 @@ async def reset_to_last_task(cluster: Cluster, task_id: str) -> None:
             workflow_execution=WorkflowExecution(workflow_id=task_id),
             reason="test",
             workflow_task_finish_event_id=event_id,
-            request_id=task_id,
+            request_id=str(uuid.uuid4()),
         )
     )
