@@ -129,7 +129,10 @@ class _DeclaringHandler(SealedHandler):
 
 
 class _Compat(CompatGrpcHandler):
-    """The SDK's servicer of 0.3; a message that it cannot read is the client's error."""
+    """The SDK's servicer of 0.3; a message that it cannot read is the client's error.
+
+    It heeds the id that a new push config is given.
+    """
 
     async def SendMessage(
         self,
@@ -149,6 +152,16 @@ class _Compat(CompatGrpcHandler):
         await self._check(request, context)
         async for response in super().SendStreamingMessage(request, context):
             yield response
+
+    async def CreateTaskPushNotificationConfig(
+        self,
+        request: a2a_v0_3_pb2.CreateTaskPushNotificationConfigRequest,
+        context: "grpc.aio.ServicerContext[Any, Any]",
+    ) -> a2a_v0_3_pb2.TaskPushNotificationConfig:
+        """Set a config, under the id that stands beside it if it names none itself."""
+        config = request.config.push_notification_config
+        config.id = config.id or request.config_id
+        return await super().CreateTaskPushNotificationConfig(request, context)
 
     async def _check(
         self,

@@ -1,7 +1,8 @@
 """Protocol version 0.3 over JSON-RPC and REST, by the SDK's adapters.
 
-Refusals of a stream are answers of their own, as in 1.0, and REST can delete a push config. What
-the adapters say of unexpected errors, and of requests they cannot read, names no internals.
+Refusals of a stream are answers of their own, as in 1.0; REST can delete a push config, and
+JSON-RPC says that it has. What the adapters say of unexpected errors, and of requests they cannot
+read, names no internals.
 """
 
 import json
@@ -86,7 +87,7 @@ class JsonRpcV03:
             response = await self._adapter.handle_request(
                 body.get("id"), body["method"], body, request
             )
-            return await _begun(response)
+            return _complete(await _begun(response))
 
         return Route(route.path, answer, methods=list(route.methods or ()))
 
@@ -152,6 +153,16 @@ async def _check(request: Request) -> None:
         Parse(await request.body(), sent, ignore_unknown_fields=True)
         with translating():
             FromProto.message_send_params(sent)
+
+
+def _complete(response: Response) -> Response:
+    """Return an answer with the ``result`` that JSON-RPC wants, also where that is null."""
+    if not isinstance(response, JSONResponse):
+        return response
+    answer = cast("dict[str, Any]", json.loads(bytes(response.body)))
+    if "result" in answer or "error" in answer:
+        return response
+    return JSONResponse({**answer, "result": None})
 
 
 async def _begun(response: Response) -> Response:

@@ -55,7 +55,7 @@ async def start_of(event: HistoryEvent, converter: DataConverter) -> TaskStart |
     """
     started = event.workflow_execution_started_event_attributes
     if wire.START_MEMO in started.memo.fields:
-        return parse_start(await _decode([started.memo.fields[wire.START_MEMO]], converter))
+        return parse_start(await decoded([started.memo.fields[wire.START_MEMO]], converter))
     payloads = started.input.payloads
     encrypted = [each.metadata.get("encoding") for each in payloads[:1]] == [_ENCRYPTED]
     if encrypted and converter.payload_codec is None:
@@ -63,7 +63,7 @@ async def start_of(event: HistoryEvent, converter: DataConverter) -> TaskStart |
         if wire.AGENT_ATTRIBUTE in started.search_attributes.indexed_fields:
             raise LogUnreadableError("The task log is encrypted, and no key is set here")
         return None
-    return parse_start(await _decode(payloads[:1], converter))
+    return parse_start(await decoded(payloads[:1], converter))
 
 
 async def entry_of(event: HistoryEvent, converter: DataConverter) -> Entry | Successor | None:
@@ -72,17 +72,17 @@ async def entry_of(event: HistoryEvent, converter: DataConverter) -> Entry | Suc
     if kind == "workflow_execution_signaled_event_attributes":
         signaled = event.workflow_execution_signaled_event_attributes
         if wire.MESSAGE_HEADER in signaled.header.fields:
-            value = await _decode([signaled.header.fields[wire.MESSAGE_HEADER]], converter)
+            value = await decoded([signaled.header.fields[wire.MESSAGE_HEADER]], converter)
             return parse_signal(wire.MESSAGE_SIGNAL, value)
         if signaled.signal_name not in _SIGNALS:
             return None
-        value = await _decode(signaled.input.payloads[:1], converter)
+        value = await decoded(signaled.input.payloads[:1], converter)
         return parse_signal(signaled.signal_name, value)
     if kind == "workflow_properties_modified_event_attributes":
         fields = event.workflow_properties_modified_event_attributes.upserted_memo.fields
         if wire.ENTRY_MEMO not in fields:
             return None
-        return parse_emission(await _decode([fields[wire.ENTRY_MEMO]], converter))
+        return parse_emission(await decoded([fields[wire.ENTRY_MEMO]], converter))
     if kind == "workflow_execution_continued_as_new_event_attributes":
         continued = event.workflow_execution_continued_as_new_event_attributes
         return Successor(continued.new_execution_run_id)
@@ -101,11 +101,11 @@ async def _close_entry(
     result = None
     if kind == "completed":
         payloads = event.workflow_execution_completed_event_attributes.result.payloads
-        result = await _decode(payloads[:1], converter)
+        result = await decoded(payloads[:1], converter)
     return CloseEntry(kind, _event_time(event), result)
 
 
-async def _decode(payloads: Sequence[Payload], converter: DataConverter) -> Any:
+async def decoded(payloads: Sequence[Payload], converter: DataConverter) -> Any:
     """Decode one payload to plain JSON; a payload that is no JSON reads as ``None``.
 
     Raises:

@@ -136,9 +136,7 @@ class LogState:
     def set_push_config(self, config: TaskPushNotificationConfig) -> None:
         """Set a push config, or replace the one with its id."""
         self.push_revision += 1
-        known = self.push_configs.get(config.id)
-        since = known.since if known is not None else self.push_revision
-        self.push_configs[config.id] = PushConfig(config, since, self.push_revision)
+        put_push_config(self.push_configs, config, self.push_revision)
 
     def copy_task(self) -> Task:
         """Return a Task the caller may keep and change."""
@@ -186,10 +184,7 @@ def snapshot(state: LogState) -> dict[str, Any]:
         "status_turn": state.status_turn,
         "approvers": sorted(state.approvers),
         "reply": to_json(state.reply) if state.reply is not None else None,
-        "push_configs": [
-            [to_json(push.config), push.since, push.revision]
-            for push in state.push_configs.values()
-        ],
+        "push_configs": push_configs_to_json(state.push_configs),
         "push_revision": state.push_revision,
         "entries": state.entries,
         **({} if state.turn_done else {"checkpoint": state.checkpoint.to_json()}),
@@ -199,10 +194,6 @@ def snapshot(state: LogState) -> dict[str, Any]:
 def _restore(start: TaskStart) -> LogState:
     carried = start.snapshot or {}
     reply = carried.get("reply")
-    push_configs = [
-        PushConfig(parse_push_config(config), int(since), int(revision))
-        for config, since, revision in carried.get("push_configs", [])
-    ]
     return LogState(
         start,
         from_json(carried["task"], Task()),
@@ -217,11 +208,34 @@ def _restore(start: TaskStart) -> LogState:
         status_turn=int(carried.get("status_turn", 0)),
         approvers=set(carried.get("approvers", [])),
         reply=from_json(reply, Message()) if reply else None,
-        push_configs={push.config.id: push for push in push_configs},
+        push_configs=parse_push_configs(carried.get("push_configs", [])),
         push_revision=int(carried.get("push_revision", 0)),
         entries=int(carried.get("entries", 0)),
         checkpoint=Checkpoint.from_json(carried.get("checkpoint") or {}),
     )
+
+
+def put_push_config(
+    configs: dict[str, PushConfig], config: TaskPushNotificationConfig, revision: int
+) -> None:
+    """Set a push config among others, or replace the one with its id."""
+    known = configs.get(config.id)
+    since = known.since if known is not None else revision
+    configs[config.id] = PushConfig(config, since, revision)
+
+
+def push_configs_to_json(configs: dict[str, PushConfig]) -> list[Any]:
+    """Return push configs as plain JSON."""
+    return [[to_json(push.config), push.since, push.revision] for push in configs.values()]
+
+
+def parse_push_configs(value: Any) -> dict[str, PushConfig]:
+    """Read push configs from plain JSON; what it raises is that of JSON of another shape."""
+    configs = [
+        PushConfig(parse_push_config(config), int(since), int(revision))
+        for config, since, revision in value
+    ]
+    return {push.config.id: push for push in configs}
 
 
 def agent_message(text: str, *, message_id: str) -> Message:

@@ -9,6 +9,7 @@ RUN_AGENT_ACTIVITY: Final = "a2a_run_agent"
 CANCEL_AGENT_ACTIVITY: Final = "a2a_cancel_agent"
 
 PUSH_WORKFLOW: Final = "A2APush"
+LATE_CONFIGS_WORKFLOW: Final = "A2APushConfigs"
 PUSH_DELIVER_ACTIVITY: Final = "a2a_push_deliver"
 PUSH_SURVEY_ACTIVITY: Final = "a2a_push_survey"
 PUSH_RESUME_ACTIVITY: Final = "a2a_push_resume"
@@ -55,3 +56,8 @@ SEARCH_ATTRIBUTES: Final[dict[str, str]] = {
 def push_workflow_id(task_id: str, number: int) -> str:
     """Return the id of the ``number``-th delivery workflow of a task."""
     return f"{task_id}/push/{number}"
+
+
+def late_configs_id(task_id: str, number: int) -> str:
+    """Return the id of the ``number``-th workflow that takes push configs of a finished task."""
+    return f"{task_id}/push/configs/{number}"

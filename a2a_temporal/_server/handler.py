@@ -51,6 +51,13 @@ from a2a_temporal._server.resume import Resumption, declared, following
 from a2a_temporal._server.sending import Sending, wait
 from a2a_temporal._server.tasks import Tasks
 
+_ConfigRequest = (
+    TaskPushNotificationConfig
+    | GetTaskPushNotificationConfigRequest
+    | ListTaskPushNotificationConfigsRequest
+    | DeleteTaskPushNotificationConfigRequest
+)
+
 _STREAMING = "This agent does not stream: its card says capabilities.streaming = false."
 
 
@@ -104,7 +111,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
             workflow=_workflow_name(workflow),
             options=self._options,
         )
-        self._push_configs = PushConfigs(client, options=self._options)
+        self._push_configs = PushConfigs(client, task_queue=task_queue, options=self._options)
         self._sending = Sending(
             self._tasks, self._push_configs, card=self.agent_card, options=self._options
         )
@@ -232,9 +239,11 @@ class TemporalRequestHandler(sdk.RequestHandler):
     async def on_create_task_push_notification_config(
         self, params: TaskPushNotificationConfig, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        """Have a receiver told of a task's events from now on (section 3.1.7)."""
-        scope = self._caller(params, context)
-        state = await self._tasks.read(scope, params.task_id)
+        """Have a receiver told of a task's events from now on (section 3.1.7).
+
+        One of a finished task is kept, and told nothing.
+        """
+        state = await self._with_configs(params, context)
         config = await self._push_configs.checked(params, state)
         await self._push_configs.set(state, config)
         return push_configs.shown(state, config)
@@ -245,7 +254,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
         """Return one config of a task (section 3.1.8)."""
-        state = await self._tasks.read(self._caller(params, context), params.task_id)
+        state = await self._with_configs(params, context)
         return push_configs.found(state, params.id)
 
     @validated
@@ -254,7 +263,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> ListTaskPushNotificationConfigsResponse:
         """Return a task's configs (section 3.1.9)."""
-        state = await self._tasks.read(self._caller(params, context), params.task_id)
+        state = await self._with_configs(params, context)
         return push_configs.page(state, params)
 
     @validated
@@ -263,7 +272,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
         """Tell a receiver no more, though it may not know of anything (section 3.1.10)."""
-        state = await self._tasks.read(self._caller(params, context), params.task_id)
+        state = await self._with_configs(params, context)
         await self._push_configs.delete(state, params.id)
 
     # ------------------------------------------------------------------ card
@@ -281,6 +290,11 @@ class TemporalRequestHandler(sdk.RequestHandler):
         )
 
     # --------------------------------------------------------------- helpers
+
+    async def _with_configs(self, params: _ConfigRequest, context: ServerCallContext) -> LogState:
+        """Return a task with the push configs it has now."""
+        state = await self._tasks.read(self._caller(params, context), params.task_id)
+        return await self._push_configs.known(state)
 
     def _caller(self, params: TenantRequest, context: ServerCallContext) -> Caller:
         return caller(params, context, self._agent, self._options)

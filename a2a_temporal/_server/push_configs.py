@@ -1,10 +1,12 @@
 """Push notification configs (A2A 1.0 sections 3.1.7 to 3.1.10): checked here, kept in task logs.
 
-Nothing is delivered from here; the task's workflow has the worker do that.
+Nothing is delivered from here; the task's workflow has the worker do that. The log of a finished
+task takes no entries: changes after its end are kept in a workflow beside it, in the same form.
 """
 
-import contextlib
 import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import datetime, timezone
 
 from a2a.types.a2a_pb2 import (
@@ -13,18 +15,28 @@ from a2a.types.a2a_pb2 import (
     SendMessageRequest,
     TaskPushNotificationConfig,
 )
-from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
+from a2a.utils.errors import InternalError, InvalidParamsError, TaskNotFoundError
 from temporalio.client import Client
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
 from a2a_temporal._encryption import KEYS_VARIABLE
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
+from a2a_temporal._log.late_configs import read_late_configs
 from a2a_temporal._log.protojson import to_json
+from a2a_temporal._log.reading import read_log
 from a2a_temporal._log.state import LogState
 from a2a_temporal._net import UrlRefusedError
 from a2a_temporal._push_options import PushOptions
-from a2a_temporal._server.engine_errors import engine_errors, is_missing_workflow, within
+from a2a_temporal._server.engine_errors import (
+    UNAVAILABLE,
+    engine_errors,
+    is_closed_workflow,
+    is_missing_workflow,
+    within,
+)
 from a2a_temporal._server.options import HandlerOptions
 
 UNSUPPORTED = (
@@ -32,6 +44,7 @@ UNSUPPORTED = (
 )
 
 _MAXIMUM_PAGE = 100
+_TRIES = 10
 _LIMITS = {"id": 128, "token": 4096}
 _CREDENTIAL_LIMITS = {"scheme": 64, "credentials": 8192}
 
@@ -41,11 +54,13 @@ class PushConfigs:
 
     Args:
         client: Connected client.
+        task_queue: The task queue the agent's workers listen on.
         options: The handler's options.
     """
 
-    def __init__(self, client: Client, *, options: HandlerOptions) -> None:
+    def __init__(self, client: Client, *, task_queue: str, options: HandlerOptions) -> None:
         self._client = client
+        self._task_queue = task_queue
         self._read_timeout = options.read_timeout
         self._options: PushOptions = options.push
         self._guard = options.push.guard()
@@ -93,21 +108,30 @@ class PushConfigs:
             ) from refusal
         return config
 
-    async def set(self, state: LogState, config: TaskPushNotificationConfig) -> None:
-        """Write a checked config into a task's log; does nothing when it is there already.
+    async def known(self, state: LogState) -> LogState:
+        """Return a task's state with the configs it has now, changes after its end included.
 
         Raises:
-            UnsupportedOperationError: The task has ended.
             InternalError: Temporal cannot be reached now.
         """
-        known = state.push_configs.get(config.id)
-        if known is not None and known.config == config:
-            return
-        if state.terminal or not await self._signal(state.task.id, {"set": to_json(config)}):
-            raise UnsupportedOperationError(
-                f"Task {state.task.id} has ended; nothing follows that a push notification could "
-                "tell."
-            )
+        if not state.terminal:
+            return state
+        async with engine_errors():
+            late = await within(self._read_timeout, read_late_configs(self._client, state))
+        return replace(state, push_configs=late.configs, push_revision=late.revision)
+
+    async def set(self, state: LogState, config: TaskPushNotificationConfig) -> None:
+        """Keep a checked config; does nothing when it is there already.
+
+        Raises:
+            InternalError: Temporal cannot be reached now.
+        """
+
+        def is_set(now: LogState) -> bool:
+            known = now.push_configs.get(config.id)
+            return known is not None and known.config == config
+
+        await self._change(state, {"set": to_json(config)}, is_set)
 
     async def add(self, state: LogState, given: TaskPushNotificationConfig) -> None:
         """Set the config that came with a repeated message, unless its task has ended.
@@ -117,43 +141,85 @@ class PushConfigs:
             InternalError: Temporal cannot be reached now.
         """
         if not state.terminal:
-            config = await self.checked(given, state)
-            with contextlib.suppress(UnsupportedOperationError):
-                await self.set(state, config)
+            await self.set(state, await self.checked(given, state))
 
     async def delete(self, state: LogState, config_id: str) -> None:
-        """Delete a config from a task's log; does nothing when it is not there.
+        """Delete a config; does nothing when it is not there.
 
-        The log of an ended task takes no entries; what is left to deliver is dropped all the same.
+        What a finished task has left to deliver to it is dropped.
 
         Raises:
             InternalError: Temporal cannot be reached now.
         """
-        if config_id not in state.push_configs:
+        change: dict[str, object] = {"delete": config_id}
+        ended = await self._change(state, change, lambda now: config_id not in now.push_configs)
+        if ended:
+            await self._stop_deliveries(state, change)
+
+    async def _change(
+        self, state: LogState, change: dict[str, object], done: Callable[[LogState], bool]
+    ) -> bool:
+        """Write a change where it counts, if it is not ``done``; says whether the task has ended.
+
+        A signal may be accepted and yet come too late, behind the entry that ends the task: the log
+        decides, so it is read again.
+        """
+        for _ in range(_TRIES):
+            if done(state):
+                return False
+            if state.terminal:
+                await self._change_late(state, change)
+                return True
+            await self._signal(state.task.id, change)
+            async with engine_errors():
+                log = read_log(self._client, state.task.id)
+                state = await self.known(await within(self._read_timeout, log))
+            if not state.terminal:
+                return False
+        raise InternalError(UNAVAILABLE)
+
+    async def _change_late(self, state: LogState, change: dict[str, object]) -> None:
+        """Write a change of a finished task into the workflow beside it, which it may open."""
+        for _ in range(_TRIES):
+            async with engine_errors():
+                late = await within(self._read_timeout, read_late_configs(self._client, state))
+                opened = self._client.start_workflow(
+                    wire.LATE_CONFIGS_WORKFLOW,
+                    late.start(),
+                    id=late.workflow_id,
+                    task_queue=self._task_queue,
+                    id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                    start_signal=wire.PUSH_CONFIG_SIGNAL,
+                    start_signal_args=[_entry(change)],
+                    static_summary="Push configs of a finished task",
+                    rpc_timeout=self._read_timeout,
+                )
+                try:
+                    await within(self._read_timeout, opened)
+                except WorkflowAlreadyStartedError:
+                    continue  # it closed between the two calls; the next number begins with its end
             return
-        entry: dict[str, object] = {"delete": config_id}
-        if state.terminal or not await self._signal(state.task.id, entry):
-            number = int((state.start.snapshot or {}).get("push_child", 0)) + 1
-            await self._signal(wire.push_workflow_id(state.task.id, number), entry)
+        raise InternalError(UNAVAILABLE)
+
+    async def _stop_deliveries(self, state: LogState, change: dict[str, object]) -> None:
+        """Have the deliveries that are under way drop a config at once."""
+        number = int((state.start.snapshot or {}).get("push_child", 0)) + 1
+        while await self._signal(wire.push_workflow_id(state.task.id, number), change):
+            number += 1
 
     async def _signal(self, workflow_id: str, change: dict[str, object]) -> bool:
-        """Signal an entry; says whether the workflow still takes any."""
-        entry = {
-            "version": wire.LOG_VERSION,
-            **change,
-            "at": now_text(datetime.now(timezone.utc)),
-        }
+        """Signal an entry, if the workflow still takes any; says whether the workflow exists."""
         workflow = self._client.get_workflow_handle(workflow_id)
         async with engine_errors():
             try:
-                signaled = workflow.signal(
-                    wire.PUSH_CONFIG_SIGNAL, entry, rpc_timeout=self._read_timeout
+                signaled: Awaitable[None] = workflow.signal(
+                    wire.PUSH_CONFIG_SIGNAL, _entry(change), rpc_timeout=self._read_timeout
                 )
                 await within(self._read_timeout, signaled)
             except RPCError as error:
-                if is_missing_workflow(error):
-                    return False
-                raise
+                if not is_missing_workflow(error):
+                    raise
+                return is_closed_workflow(error)
         return True
 
     def _check_secrets(self, config: TaskPushNotificationConfig) -> None:
@@ -214,6 +280,10 @@ def shown(state: LogState, config: TaskPushNotificationConfig) -> TaskPushNotifi
     complete.task_id = state.task.id
     complete.tenant = state.start.tenant
     return complete
+
+
+def _entry(change: dict[str, object]) -> dict[str, object]:
+    return {"version": wire.LOG_VERSION, **change, "at": now_text(datetime.now(timezone.utc))}
 
 
 def _same(one: TaskPushNotificationConfig, other: TaskPushNotificationConfig) -> bool:

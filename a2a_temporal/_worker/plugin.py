@@ -22,6 +22,7 @@ from a2a_temporal._worker.agent_activity import AgentActivities
 from a2a_temporal._worker.agent_turns import OPTIONS_FUNCTION
 from a2a_temporal._worker.agent_workflow import AgentWorkflow
 from a2a_temporal._worker.guard import TaskGuard
+from a2a_temporal._worker.late_configs_workflow import LateConfigsWorkflow
 from a2a_temporal._worker.options import AgentOptions
 from a2a_temporal._worker.public_errors import PublicErrors
 from a2a_temporal._worker.push_activity import PushActivities
@@ -102,7 +103,7 @@ class A2APlugin(SimplePlugin):
             deliveries.survey,
             deliveries.resume,
         ]
-        workflows: list[type] = [PushWorkflow]
+        workflows: list[type] = [PushWorkflow, LateConfigsWorkflow]
         self._agent: AgentActivities | None = None
         if agent_executor is not None:
             _check_executor(agent_executor)

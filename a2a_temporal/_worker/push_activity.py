@@ -33,7 +33,13 @@ from a2a_temporal._worker.push_lane import (
     configs_of,
     parse_lanes,
 )
-from a2a_temporal._worker.push_log import Notice, Position, PushLog, PushLogs
+from a2a_temporal._worker.push_log import (
+    Notice,
+    Position,
+    PushLog,
+    PushLogs,
+    present_configs,
+)
 from a2a_temporal._worker.push_request import NotDeliveredError, Receiver, new_client
 from a2a_temporal._worker.push_room import PushRoom
 
@@ -64,7 +70,7 @@ class PushActivities:
         """Tell one config's receiver what it has not been told yet, in order."""
         position = _resumed(delivery.position)
         log = await self._read(delivery, position)
-        push = log.configs.get(delivery.config_id)
+        push = (await present_configs(activity.client(), log)).get(delivery.config_id)
         if push is None or push.since != delivery.since:
             return Delivered("deleted", position)
         notices = log.pending(push, position)

@@ -26,6 +26,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from a2a_temporal._log.entries import MessageEntry, TaskStart
 from a2a_temporal._log.fold import fold
 from a2a_temporal._log.history import Successor, entry_of, start_of
+from a2a_temporal._log.late_configs import read_late_configs
 from a2a_temporal._log.protojson import StreamEvent
 from a2a_temporal._log.reading import NoTaskError
 from a2a_temporal._log.state import LogState, PushConfig, begin
@@ -282,6 +283,17 @@ class PushLogs:
         elif len(self._logs) > _KEPT_LOGS:
             self._logs.popitem(last=False)
         return log
+
+
+async def present_configs(client: Client, log: PushLog) -> dict[str, PushConfig]:
+    """Return the configs of a task as they are now, changes after its end included.
+
+    Raises:
+        temporalio.service.RPCError: Temporal did not answer.
+    """
+    if not (log.closed and log.state.terminal):
+        return log.configs
+    return (await read_late_configs(client, log.state)).configs
 
 
 def child_traceparent(traceparent: str) -> str:

@@ -115,7 +115,6 @@ async def test_a_refused_message_stores_no_config(cluster: Cluster) -> None:
         options = {"configuration": inline(receiver.config())}
         ended = await cluster.caller.send_task("echo x")
         await refused(cluster.caller.send("more", task_id=ended["id"], **options), code=UNSUPPORTED)
-        await refused(set_config(cluster.caller, ended["id"], receiver.config()), code=UNSUPPORTED)
         parked = await cluster.caller.send_task("ask it")
         await refused(
             cluster.caller.send("x", task_id=parked["id"], context_id="another", **options),

@@ -1,9 +1,8 @@
 """Clusters whose agent pushes, and the four operations on push notification configs."""
 
 import base64
-from typing import Any
+from typing import Any, Protocol
 
-from tests.support.calls import Caller
 from tests.support.cluster import QUICK_RETRY, Options
 from tests.support.results import Json
 
@@ -11,6 +10,14 @@ KEYS = {"A2A_TEMPORAL_ENCRYPTION_KEYS": f"k1:{base64.b64encode(bytes(range(32)))
 """An environment that lets a cluster keep credentials."""
 
 LOCAL_HOOKS = "--push-allow=127.0.0.1"
+
+
+class Calls(Protocol):
+    """A client of one server, over whichever binding."""
+
+    async def call(self, method: str, params: Json) -> Json:
+        """Make a call of any method that answers at once; its result."""
+        ...
 
 
 def pushing(*worker: str, allow: bool = True, encrypted: bool = False) -> Options:
@@ -29,24 +36,24 @@ def inline(*configs: Json) -> Json:
     return {"taskPushNotificationConfig": config}
 
 
-async def set_config(caller: Caller, task_id: str, config: Json) -> Json:
+async def set_config(caller: Calls, task_id: str, config: Json) -> Json:
     """CreateTaskPushNotificationConfig."""
     return await caller.call("CreateTaskPushNotificationConfig", {"taskId": task_id, **config})
 
 
-async def get_config(caller: Caller, task_id: str, config_id: str) -> Json:
+async def get_config(caller: Calls, task_id: str, config_id: str) -> Json:
     """GetTaskPushNotificationConfig."""
     params = {"taskId": task_id, "id": config_id}
     return await caller.call("GetTaskPushNotificationConfig", params)
 
 
-async def list_configs(caller: Caller, task_id: str, **params: Any) -> Json:
+async def list_configs(caller: Calls, task_id: str, **params: Any) -> Json:
     """ListTaskPushNotificationConfigs."""
     params = {"taskId": task_id, **params}
     return await caller.call("ListTaskPushNotificationConfigs", params)
 
 
-async def delete_config(caller: Caller, task_id: str, config_id: str) -> None:
+async def delete_config(caller: Calls, task_id: str, config_id: str) -> None:
     """DeleteTaskPushNotificationConfig."""
     params = {"taskId": task_id, "id": config_id}
     await caller.call("DeleteTaskPushNotificationConfig", params)
