@@ -9,7 +9,7 @@ RUNTIME := $(VENV)/.installed-runtime
 DEV     := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test check format bench suites chaos soak clean
+.PHONY: help demo setup test check format bench suites chaos soak versions clean
 
 help:
 	@echo "make demo    a task survives the death of its worker and its server (under a minute)"
@@ -19,6 +19,7 @@ help:
 	@echo "make suites  third-party conformance suites against the bench agent"
 	@echo "make chaos   processes killed, frozen and restarted at random under load (minutes)"
 	@echo "make soak    half an hour beside 5,000 open streams -> benchmarks/RESULTS.md"
+	@echo "make versions  unit tests with the lowest and with the newest packages that are allowed"
 	@echo
 	@echo "PYTHON=python3.13 make ...   chooses the interpreter (now: $(PYTHON))"
 
@@ -73,6 +74,17 @@ chaos: $(DEV)
 soak: $(DEV)
 	@$(BIN)/python -m pytest -m soak tests
 	@$(BIN)/python -m benchmarks.soak --write
+
+# Each resolution in an environment of its own; UV is the resolver that knows the lowest.
+UV ?= uv
+versions: $(VENV)/bin/python
+	@command -v $(UV) >/dev/null || { echo "uv is needed: pip install uv" >&2; exit 1; }
+	@for resolution in lowest-direct highest; do \
+	  $(UV) venv --quiet --clear --python $(BIN)/python $(VENV)/$$resolution \
+	  && $(UV) pip install --quiet --python $(VENV)/$$resolution/bin/python \
+	       --resolution $$resolution --editable '.[dev]' \
+	  && $(VENV)/$$resolution/bin/python -m pytest --quiet tests/unit || exit 1; \
+	done
 
 clean:
 	rm -rf $(VENV) .a2a-temporal .hypothesis .pytest_cache .ruff_cache .import_linter_cache

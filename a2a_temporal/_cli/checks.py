@@ -4,9 +4,7 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from enum import Enum
 
 from temporalio.api.enums.v1 import IndexedValueType, TaskQueueType
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
@@ -21,6 +19,8 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal._cli.findings import Finding, Level
+from a2a_temporal._cli.payload_check import payloads
 from a2a_temporal._connect import check_namespace, connect
 from a2a_temporal._log.wire import SEARCH_ATTRIBUTES
 from a2a_temporal._server.search_attributes import registration_command
@@ -30,23 +30,6 @@ _CALL = timedelta(seconds=5)
 _SHORT_RETENTION = timedelta(days=3)
 _CLOCK_TOLERANCE = timedelta(seconds=2)
 _CLOCK_WAIT = 3.0
-
-
-class Level(Enum):
-    """How a check ended."""
-
-    OK = "ok"
-    NOTE = "note"
-    FAIL = "FAIL"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a check found, and what to do about it."""
-
-    level: Level
-    name: str
-    text: str
 
 
 async def examine(*, profile: str | None, task_queue: str | None) -> AsyncGenerator[Finding]:
@@ -62,6 +45,7 @@ async def examine(*, profile: str | None, task_queue: str | None) -> AsyncGenera
         ("namespace", lambda: _namespace(client, namespace)),
         ("retention", lambda: _retention(client, namespace)),
         ("search attributes", lambda: _search_attributes(client)),
+        ("payloads", lambda: payloads(client)),
         ("workers", lambda: _pollers(client, task_queue)),
         ("clock", lambda: _clock(client)),
     ]

@@ -4,8 +4,9 @@ import asyncio
 
 import click
 
-from a2a_temporal._cli.checks import Finding, Level, examine
+from a2a_temporal._cli.checks import examine
 from a2a_temporal._cli.console import configure_logging, run
+from a2a_temporal._cli.findings import Finding, Level
 from a2a_temporal._cli.options import profile_option, task_queue_option, verbose_option
 
 _COLOURS = {Level.OK: "green", Level.NOTE: "yellow", Level.FAIL: "red"}

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
+import pytest
 from a2a.types.a2a_pb2 import Task, TaskState
 from temporalio import activity, workflow
 from temporalio.client import Client, WorkflowExecutionStatus
@@ -22,7 +23,9 @@ from tests.support.in_process import CARD, Scripted, Served, agent_worker, new_t
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually, steadily
 
-PARKED, WORKING = 4, 4
+# In every run a few; `make soak` runs the full size.
+FEW, MANY = 4, 20
+SIZES = [FEW, pytest.param(MANY, marks=[pytest.mark.soak, pytest.mark.timeout(600)])]
 WRONG_FOR = 4.0
 # A workflow task that a wrong worker has taken runs into its time-out, 10 s, before it is given to
 # another; after several such the server waits longer still.
@@ -91,14 +94,15 @@ class WrongPayment:
         return "paid"
 
 
-async def test_agents_tasks_outlive_a_wrong_deploy(temporal: TemporalServer) -> None:
+@pytest.mark.parametrize("many", SIZES)
+async def test_agents_tasks_outlive_a_wrong_deploy(temporal: TemporalServer, many: int) -> None:
     client = await temporal.client()
     queue, scripted = new_task_queue(), Scripted()
     wrong = AgentActivities(scripted, QUICK)
     async with served(client, queue, OPTIONS) as agent:
         async with agent_worker(client, queue, agent=scripted, options=QUICK):
-            parked = await all_of(*(agent.send("chunks:2 ask") for _ in range(PARKED)))
-            working = await all_of(*(agent.start("say:go chunks:2 gate") for _ in range(WORKING)))
+            parked = await all_of(*(agent.send("chunks:2 ask") for _ in range(many)))
+            working = await all_of(*(agent.start("say:go chunks:2 gate") for _ in range(many)))
             await eventually(lambda: _all_work(agent, working), within=15)
 
         async with Worker(
@@ -123,12 +127,13 @@ async def test_agents_tasks_outlive_a_wrong_deploy(temporal: TemporalServer) -> 
             assert await _is(agent, terminated, "FAILED")
 
 
-async def test_authored_tasks_outlive_a_wrong_deploy(temporal: TemporalServer) -> None:
+@pytest.mark.parametrize("many", SIZES)
+async def test_authored_tasks_outlive_a_wrong_deploy(temporal: TemporalServer, many: int) -> None:
     client = await temporal.client()
     queue = new_task_queue()
     async with _payments(client, queue) as agent:
         async with _worker(client, queue, [Payment]):
-            parked = await all_of(*(agent.send("pay") for _ in range(PARKED)))
+            parked = await all_of(*(agent.send("pay") for _ in range(many)))
             assert all(_state(task) == "INPUT_REQUIRED" for task in parked)
         ids = [task.id for task in parked]
 

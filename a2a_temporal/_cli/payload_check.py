@@ -1,0 +1,131 @@
+"""Does this process read what lies in the namespace: the same keys, codec and storage?"""
+
+import asyncio
+from datetime import timedelta
+
+from temporalio.api.common.v1 import Payload, WorkflowExecution
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.workflowservice.v1 import (
+    GetWorkflowExecutionHistoryRequest,
+    ListWorkflowExecutionsRequest,
+)
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from a2a_temporal._cli.findings import Finding, Level
+from a2a_temporal._encryption import KEYS_VARIABLE
+from a2a_temporal._log import wire
+from a2a_temporal._log.history import LogUnreadableError, start_of
+from a2a_temporal._storage import STORAGE_VARIABLE
+
+_CALL = timedelta(seconds=5)
+_NEWEST = 20
+_NAME = "payloads"
+
+
+async def payloads(client: Client) -> Finding:
+    """Read how the newest tasks began, as every server and worker has to.
+
+    Raises:
+        temporalio.service.RPCError: Temporal did not answer.
+    """
+    try:
+        starts = await _newest(client)
+    except RPCError as error:
+        if error.status != RPCStatusCode.INVALID_ARGUMENT:
+            raise
+        return Finding(Level.NOTE, _NAME, "not checked: tasks are found by the search attributes")
+    if not starts:
+        return Finding(Level.NOTE, _NAME, "there is no task yet that this process could read")
+    faults = await asyncio.gather(*(_fault(client, start) for start in starts))
+    unread = [fault for fault in faults if fault]
+    if unread:
+        many = f"{len(unread)} of the {len(starts)} newest tasks" if len(starts) > 1 else "the task"
+        return Finding(Level.FAIL, _NAME, f"{many} cannot be read here: {unread[0]}")
+    return _readable(client, starts)
+
+
+def _readable(client: Client, starts: list[HistoryEvent]) -> Finding:
+    text = f"{_count(len(starts))} can be read"
+    newest = _payload(starts[0])
+    key = _key_of(newest)
+    if newest.external_payloads:
+        return Finding(Level.OK, _NAME, f"{text}, the newest from external storage")
+    encrypts = client.data_converter.payload_codec is not None
+    if encrypts and newest.metadata.get("encoding", b"").startswith(b"json/"):
+        return Finding(
+            Level.NOTE,
+            _NAME,
+            f"{text}, but the newest is not encrypted, and this process encrypts what it writes: "
+            f"give all servers, workers and inboxes the same {KEYS_VARIABLE}",
+        )
+    how = f"encrypted with key {key!r}" if key else "not encrypted"
+    return Finding(Level.OK, _NAME, f"{text}, {how if key or not encrypts else 'encoded'}")
+
+
+async def _newest(client: Client) -> list[HistoryEvent]:
+    """Return how the newest tasks began, newest first."""
+    listed = await client.workflow_service.list_workflow_executions(
+        ListWorkflowExecutionsRequest(
+            namespace=client.namespace,
+            page_size=_NEWEST,
+            query=f"{wire.AGENT_ATTRIBUTE} IS NOT NULL",
+        ),
+        timeout=_CALL,
+    )
+    found = await asyncio.gather(*(_start(client, each.execution) for each in listed.executions))
+    # Temporal lists what still runs before what has ended.
+    starts = [start for start in found if start is not None]
+    return sorted(starts, key=lambda start: start.event_time.ToNanoseconds(), reverse=True)
+
+
+async def _start(client: Client, execution: WorkflowExecution) -> HistoryEvent | None:
+    """Return a run's first event; ``None`` when the run was deleted meanwhile."""
+    try:
+        history = await client.workflow_service.get_workflow_execution_history(
+            GetWorkflowExecutionHistoryRequest(
+                namespace=client.namespace, execution=execution, maximum_page_size=1
+            ),
+            timeout=_CALL,
+        )
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            return None
+        raise
+    return history.history.events[0] if history.history.events else None
+
+
+async def _fault(client: Client, start: HistoryEvent) -> str:
+    """Return why a task cannot be read here and what to set; empty when it can."""
+    if _payload(start).external_payloads and client.data_converter.external_storage is None:
+        return f"it lies in external storage, and none is set here; set {STORAGE_VARIABLE}"
+    try:
+        if await start_of(start, client.data_converter) is not None:
+            return ""
+    except LogUnreadableError as error:
+        if error.__cause__ is not None:
+            return str(error.__cause__)
+        return (
+            f"it is encrypted with key {_key_of(_payload(start))!r}, and no key is set here; set "
+            f"{KEYS_VARIABLE} as servers and workers have it"
+        )
+    encoding = _payload(start).metadata.get("encoding", b"").decode(errors="replace")
+    return (
+        f"its start is {encoding!r}, which this process does not understand: a codec of your own "
+        "is unknown to the command line"
+    )
+
+
+def _payload(start: HistoryEvent) -> Payload:
+    started = start.workflow_execution_started_event_attributes
+    if wire.START_MEMO in started.memo.fields:
+        return started.memo.fields[wire.START_MEMO]
+    return next(iter(started.input.payloads), Payload())
+
+
+def _key_of(payload: Payload) -> str:
+    return payload.metadata.get("encryption-key-id", b"").decode(errors="replace")
+
+
+def _count(number: int) -> str:
+    return "the only task" if number == 1 else f"the {number} newest tasks"
