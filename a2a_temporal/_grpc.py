@@ -30,6 +30,7 @@ from a2a.utils.constants import (
     TransportProtocol,
 )
 from a2a.utils.errors import A2AError, VersionNotSupportedError
+from google.protobuf.message import DecodeError
 
 from a2a_temporal._compat import CompatHandler, translating
 from a2a_temporal._http.calls import major_minor
@@ -194,7 +195,7 @@ class _Guard(grpc.aio.ServerInterceptor):
         active = active_extensions(_requested(headers), self.card)
         metadata = ((_EXTENSIONS, ", ".join(active)),) if active else ()
         codec = {
-            "request_deserializer": method.request_deserializer,
+            "request_deserializer": _reading(method.request_deserializer),
             "response_serializer": method.response_serializer,
         }
         if method.response_streaming:
@@ -202,6 +203,28 @@ class _Guard(grpc.aio.ServerInterceptor):
             return grpc.unary_stream_rpc_method_handler(streaming, **codec)
         answering: Any = _unary(method.unary_unary, metadata)
         return grpc.unary_unary_rpc_method_handler(answering, **codec)
+
+
+_UNREADABLE = object()
+"""Stands for a request whose bytes are no message."""
+
+
+def _reading(deserialize: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+    """Let bytes that are no message through: gRPC would name our classes in its refusal."""
+
+    def read(data: bytes) -> Any:
+        try:
+            return deserialize(data)
+        except DecodeError:
+            return _UNREADABLE
+
+    return read
+
+
+async def _check_readable(request: Any, context: "_Context") -> None:
+    if request is _UNREADABLE:
+        text = "The request is not a message of this method"
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, text)
 
 
 _Metadata = Sequence[tuple[str, str]]
@@ -215,6 +238,7 @@ def _unary(
         try:
             if metadata:
                 await context.send_initial_metadata(metadata)
+            await _check_readable(request, context)
             return await inner(request, context)
         except grpc.aio.AbortError:
             raise
@@ -232,6 +256,7 @@ def _stream(
             if metadata:
                 # At once: a resumed stream may have nothing to say for long.
                 await context.send_initial_metadata(metadata)
+            await _check_readable(request, context)
             async for response in inner(request, context):
                 yield response
         except grpc.aio.AbortError:

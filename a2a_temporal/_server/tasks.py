@@ -38,6 +38,9 @@ from a2a_temporal._server.search_attributes import register_search_attributes
 from a2a_temporal._server.visibility import start_attributes
 
 _SUMMARY_CHARACTERS = 120
+_LONGEST_ID = (
+    1000  # of a workflow, by Temporal's default; it calls a longer one an invalid argument
+)
 _LARGEST_IN_HISTORY = 1_400_000
 _LARGEST_STORED_OUTSIDE = 20_000_000
 
@@ -205,6 +208,7 @@ class Tasks:
             TaskNotFoundError: There is no such task for this caller.
             InternalError: Temporal cannot be reached now.
         """
+        _check_id(task_id)
         async with engine_errors():
             try:
                 state = await within(
@@ -254,6 +258,7 @@ class Tasks:
             TaskNotFoundError: There is no such task for this caller, or no longer.
             InternalError: Temporal cannot be reached now.
         """
+        _check_id(task_id)
         async with engine_errors(), contextlib.AsyncExitStack() as stack:
             try:
                 reader = await within(
@@ -340,3 +345,13 @@ def _summary(message: dict[str, Any]) -> str | None:
             shortened = text[:_SUMMARY_CHARACTERS]
             return shortened if shortened == text else shortened.rstrip() + "…"
     return None
+
+
+def _check_id(task_id: str) -> None:
+    """Ask Temporal of no id that it would not take for one.
+
+    Raises:
+        TaskNotFoundError: It is the id of no task.
+    """
+    if not 0 < len(task_id.encode()) <= _LONGEST_ID:
+        raise TaskNotFoundError

@@ -29,6 +29,16 @@ async def test_an_id_that_never_was_is_not_found(cluster: Cluster) -> None:
     await over_every_binding(cluster.caller, scenario)
 
 
+async def test_an_id_that_temporal_would_not_take_is_not_found(cluster: Cluster) -> None:
+    async def scenario(caller: Caller) -> None:
+        task_id = "x" * 1001
+        await refused(caller.get(task_id), code=-32001, status=404)
+        await refused(caller.cancel(task_id), code=-32001, status=404)
+        await refused_to_open(caller.subscribe(task_id), code=-32001, status=404)
+
+    await over_every_binding(cluster.caller, scenario)
+
+
 async def test_the_task_of_another_user_is_not_found(cluster: Cluster) -> None:
     async def scenario(caller: Caller) -> None:
         alice, bob = caller.as_user("alice"), caller.as_user("bob")
