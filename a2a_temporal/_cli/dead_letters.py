@@ -5,7 +5,7 @@ included, still lies in the tasks' logs.
 """
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from temporalio.client import (
@@ -19,10 +19,12 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log import wire
+from a2a_temporal._log.reading import NoTaskError
 from a2a_temporal._worker.push_lane import Lane, PushEnd, PushStart, parse_lanes
-from a2a_temporal._worker.push_log import PushLogs
+from a2a_temporal._worker.push_log import Position, PushLog, PushLogs, present_configs
 
 _RPC_TIMEOUT = timedelta(seconds=10)
+_NO_WORKER = "the task ended before a worker had run it"
 _DEAD = f"WorkflowType = '{wire.PUSH_WORKFLOW}' AND {wire.PUSH_ATTRIBUTE} = 'dead-letters'"
 _ALL = f"WorkflowType = '{wire.PUSH_WORKFLOW}'"
 _OPEN = " AND ExecutionStatus IN ('Running', 'Failed')"
@@ -52,26 +54,27 @@ class DeadLetters:
 async def dead_letters(client: Client, task_ids: Sequence[str] = ()) -> AsyncIterator[DeadLetters]:
     """Yield what has been given up, of some tasks or of all.
 
+    Of tasks that are named also what nobody was told because no worker ran them.
+
     Raises:
         temporalio.service.RPCError: Temporal did not answer.
     """
-    async for workflow_id in _workflow_ids(client, task_ids):
-        described = await client.get_workflow_handle(workflow_id).describe(rpc_timeout=_RPC_TIMEOUT)
-        if described.status not in (
-            WorkflowExecutionStatus.RUNNING,
-            WorkflowExecutionStatus.FAILED,
-        ):
-            continue
-        start = await _start(client, described)
-        for lane in parse_lanes(await described.memo_value(wire.PUSH_MEMO, default=[])):
-            yield DeadLetters(
-                task_id=start.task_id,
-                config_id=lane.config_id,
-                reason=lane.given_up,
-                since=lane.failing_since,
-                missed=await _missed(client, start, lane),
-                ended=described.status != WorkflowExecutionStatus.RUNNING,
+    for task_id in task_ids:
+        described = await _latest(client, task_id)
+        letters = await (_of(client, described) if described else _untold(client, task_id))
+        for each in letters:
+            yield each
+    if task_ids:
+        return
+    found: set[str] = set()
+    async for listed in client.list_workflows(await _query(client)):
+        if listed.id not in found:
+            found.add(listed.id)
+            described = await client.get_workflow_handle(listed.id).describe(
+                rpc_timeout=_RPC_TIMEOUT
             )
+            for each in await _of(client, described):
+                yield each
 
 
 async def redeliver(client: Client, task_id: str, config_ids: Sequence[str] = ()) -> bool:
@@ -84,54 +87,132 @@ async def redeliver(client: Client, task_id: str, config_ids: Sequence[str] = ()
         temporalio.service.RPCError: Temporal did not answer.
     """
     described = await _latest(client, task_id)
-    if described is None:
-        return False
-    lanes = parse_lanes(await described.memo_value(wire.PUSH_MEMO, default=[]))
-    chosen = {lane.config_id for lane in lanes if not config_ids or lane.config_id in config_ids}
+    letters = await (_of(client, described) if described else _untold(client, task_id))
+    dead = {each.config_id for each in letters}
+    chosen = dead & set(config_ids) if config_ids else dead
     if not chosen:
         return False
-    if described.status == WorkflowExecutionStatus.RUNNING:
+    if described is None:
+        await _tell(client, task_id, chosen)
+    elif described.status == WorkflowExecutionStatus.RUNNING:
         running = client.get_workflow_handle(described.id)
         await running.signal(wire.PUSH_REDELIVER_SIGNAL, sorted(chosen), rpc_timeout=_RPC_TIMEOUT)
-        return True
-    if described.status != WorkflowExecutionStatus.FAILED:
-        return False
-    start = await _start(client, described)
-    lanes = await _lanes_left(client, described)
-    for lane in lanes:
-        if lane.config_id in chosen:
-            lane.given_up = lane.failing_since = ""
+    else:
+        start = await _start(client, described)
+        lanes = await _lanes_left(client, described)
+        for lane in lanes:
+            if lane.config_id in chosen:
+                lane.given_up = lane.failing_since = ""
+        again = replace(start, configs={}, previous="", lanes=lanes, closing=True)
+        await _deliver(client, again, described.task_queue)
+    return True
+
+
+async def _deliver(client: Client, start: PushStart, task_queue: str) -> None:
     await client.start_workflow(
         wire.PUSH_WORKFLOW,
-        PushStart(
-            task_id=task_id,
-            run_id=start.run_id,
-            number=start.number,
-            lanes=lanes,
-            closing=True,
-            search_attributes=start.search_attributes,
-        ),
-        id=described.id,
-        task_queue=described.task_queue,
+        start,
+        id=wire.push_workflow_id(start.task_id, start.number),
+        task_queue=task_queue,
         id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
         static_summary="Push notifications, delivered again",
         rpc_timeout=_RPC_TIMEOUT,
     )
-    return True
 
 
-async def _workflow_ids(client: Client, task_ids: Sequence[str]) -> AsyncIterator[str]:
-    if task_ids:
-        for task_id in task_ids:
-            described = await _latest(client, task_id)
-            if described is not None:
-                yield described.id
+async def _of(client: Client, described: WorkflowExecutionDescription) -> list[DeadLetters]:
+    """Return what a delivery workflow has given up, but for configs that are deleted."""
+    if described.status not in (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.FAILED):
+        return []
+    start = await _start(client, described)
+    found: list[DeadLetters] = []
+    for lane in parse_lanes(await described.memo_value(wire.PUSH_MEMO, default=[])):
+        log = await _log(client, start.task_id, lane.position.run_id, start.run_id)
+        push = (await present_configs(client, log)).get(lane.config_id) if log else None
+        if log is not None and (push is None or push.since != lane.since):
+            continue
+        found.append(
+            DeadLetters(
+                task_id=start.task_id,
+                config_id=lane.config_id,
+                reason=lane.given_up,
+                since=lane.failing_since,
+                missed=len(log.pending(push, lane.position)) if log and push else None,
+                ended=described.status != WorkflowExecutionStatus.RUNNING,
+            )
+        )
+    return found
+
+
+async def _untold(client: Client, task_id: str) -> list[DeadLetters]:
+    """Return what nobody was told of a task that ended before a worker had run its first step."""
+    log = await _untold_log(client, task_id)
+    if log is None:
+        return []
+    present = await present_configs(client, log)
+    return [
+        DeadLetters(
+            task_id=task_id,
+            config_id=config_id,
+            reason=_NO_WORKER,
+            since=log.state.start.at,
+            missed=len(log.pending(push, Position(log.first_run_id))),
+            ended=True,
+        )
+        for config_id, push in log.configs.items()
+        if config_id in present and present[config_id].since == push.since
+    ]
+
+
+async def _tell(client: Client, task_id: str, config_ids: set[str]) -> None:
+    """Start the deliveries that a task without any never got to start."""
+    log = await _untold_log(client, task_id)
+    if log is None:
         return
-    found: set[str] = set()
-    async for listed in client.list_workflows(await _query(client)):
-        if listed.id not in found:
-            found.add(listed.id)
-            yield listed.id
+    described = await client.get_workflow_handle(task_id).describe(rpc_timeout=_RPC_TIMEOUT)
+    lanes = [
+        Lane(
+            config_id,
+            push.since,
+            push.revision,
+            Position(log.first_run_id),
+            given_up="" if config_id in config_ids else _NO_WORKER,
+        )
+        for config_id, push in log.configs.items()
+    ]
+    start = PushStart(
+        task_id=task_id,
+        run_id=log.first_run_id,
+        number=1,
+        lanes=lanes,
+        closing=True,
+        search_attributes=log.state.start.search_attributes,
+    )
+    await _deliver(client, start, described.task_queue)
+
+
+async def _untold_log(client: Client, task_id: str) -> PushLog | None:
+    """Read the log of a task that has ended without ever having a delivery workflow."""
+    try:
+        described = await client.get_workflow_handle(task_id).describe(rpc_timeout=_RPC_TIMEOUT)
+        log = await _log(client, task_id, described.run_id)
+    except NoTaskError:
+        return None
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            return None
+        raise
+    return log if log is not None and log.closed else None
+
+
+async def _log(client: Client, task_id: str, *run_ids: str) -> PushLog | None:
+    """Read a task's log; ``None`` when it is no longer there."""
+    try:
+        return await PushLogs().read(client, task_id, run_ids=run_ids, thoroughly=True)
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            return None
+        raise
 
 
 async def _query(client: Client) -> str:
@@ -177,16 +258,3 @@ async def _lanes_left(client: Client, described: WorkflowExecutionDescription) -
         if isinstance(error.cause, ApplicationError) and error.cause.details:
             return PushEnd.parse(error.cause.details[0]).lanes
     return []
-
-
-async def _missed(client: Client, start: PushStart, lane: Lane) -> int | None:
-    try:
-        log = await PushLogs().read(
-            client, start.task_id, run_ids=[lane.position.run_id, start.run_id], thoroughly=True
-        )
-    except RPCError as error:
-        if error.status == RPCStatusCode.NOT_FOUND:
-            return None
-        raise
-    push = log.configs.get(lane.config_id)
-    return len(log.pending(push, lane.position)) if push is not None else None

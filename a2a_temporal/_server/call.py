@@ -40,6 +40,10 @@ class Caller:
             return False
         return start.owner == self.owner or bool(self.names & state.approvers)
 
+    def owns(self, state: LogState) -> bool:
+        """Say whether a task is this caller's own, not one that others ask him to decide."""
+        return self.may_see(state) and state.start.owner == self.owner
+
     def task_id(self, message_id: str) -> str:
         """Return the id of the task that this caller's message makes, always the same."""
         name = "\x1f".join((self.agent, self.tenant, self.owner, message_id))

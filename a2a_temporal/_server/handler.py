@@ -31,6 +31,7 @@ from a2a.types.a2a_pb2 import (
 from a2a.utils.errors import (
     PushNotificationNotSupportedError,
     TaskNotCancelableError,
+    TaskNotFoundError,
     UnsupportedOperationError,
 )
 from a2a.utils.task import apply_history_length, validate_history_length
@@ -292,8 +293,15 @@ class TemporalRequestHandler(sdk.RequestHandler):
     # --------------------------------------------------------------- helpers
 
     async def _with_configs(self, params: _ConfigRequest, context: ServerCallContext) -> LogState:
-        """Return a task with the push configs it has now."""
-        state = await self._tasks.read(self._caller(params, context), params.task_id)
+        """Return a task with the push configs it has now; they are for its owner's eyes only.
+
+        Raises:
+            TaskNotFoundError: The caller has no such task.
+        """
+        scope = self._caller(params, context)
+        state = await self._tasks.read(scope, params.task_id)
+        if not scope.owns(state):
+            raise TaskNotFoundError
         return await self._push_configs.known(state)
 
     def _caller(self, params: TenantRequest, context: ServerCallContext) -> Caller:

@@ -144,6 +144,11 @@ class Sending:
             )
         if state.terminal and message.message_id not in state.accepted:
             raise ended(state)
+        if push and not scope.owns(state):
+            raise InvalidParamsError(
+                f"Only the owner of task {message.task_id} may set push notification configs for "
+                "it. Send the message without one."
+            )
         config = push and await self._push_configs.checked(push, state)
         async with self._tasks.follow(scope, message.task_id) as reader:
             await self.catch_up(reader, state)

@@ -68,6 +68,7 @@ class PushLog:
         run_id: The first run to read; the log goes on in its successors.
 
     Attributes:
+        first_run_id: The first run that is read.
         state: What the log says so far.
         next: The position after all that has been read.
         closed: The task's last run has closed.
@@ -78,6 +79,7 @@ class PushLog:
 
     def __init__(self, client: Client, task_id: str, run_id: str) -> None:
         self.task_id = task_id
+        self.first_run_id = run_id
         self.next = Position(run_id)
         self.closed = False
         self.continued = False

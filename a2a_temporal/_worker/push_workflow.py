@@ -156,8 +156,10 @@ class PushWorkflow:
         for config_id in self._deleted:
             self._configs.pop(config_id, None)
         for config_id in sorted(set(self._lanes) - set(self._configs)):
-            del self._lanes[config_id]
+            lane = self._lanes.pop(config_id)
             self._interrupt(config_id)
+            if lane.given_up:
+                self._publish()
         for config_id, (since, revision) in sorted(self._configs.items()):
             lane = self._lanes.get(config_id)
             if lane is None or lane.since != since:

@@ -150,6 +150,33 @@ async def test_only_the_owner_sees_and_changes_configs(cluster: Cluster) -> None
     await over_every_binding(cluster.caller, scenario)
 
 
+async def test_an_approver_sees_the_task_but_not_its_configs(cluster: Cluster) -> None:
+    async def scenario(caller: Caller) -> None:
+        alice, carol = caller.as_user("alice"), caller.as_user("carol")
+        async with hook() as receiver, hook() as other:
+            config = inline(receiver.config(id="mine"))
+            task_id = (await alice.send_task("approve x", configuration=config))["id"]
+            assert (await carol.get(task_id))["id"] == task_id
+            for call in (
+                set_config(carol, task_id, {"url": other.url}),
+                get_config(carol, task_id, "mine"),
+                list_configs(carol, task_id),
+                delete_config(carol, task_id, "mine"),
+            ):
+                await refused(call, code=NOT_FOUND, status=404)
+            theirs = inline(other.config(id="mine"))
+            refusal = await refused(
+                carol.send("approve", task_id=task_id, configuration=theirs), code=INVALID_PARAMS
+            )
+            assert "owner" in refusal.message
+            await carol.send("approve", task_id=task_id)
+            await receiver.told("COMPLETED")
+            assert not other.seen
+            await refused(list_configs(carol, task_id), code=NOT_FOUND)
+
+    await over_every_binding(cluster.caller, scenario)
+
+
 async def answers(caller: Caller, task_id: str, url: str) -> list[str]:
     """What the operations answer about a task, with its id blotted out."""
     bodies: list[str] = []
@@ -223,6 +250,16 @@ async def test_a_config_deleted_after_the_end_is_delivered_to_no_more(cluster: C
 
         await eventually(is_over, within=10, what="the end of the deliveries")
         assert not dead.seen
+
+
+async def test_a_new_url_after_the_end_gets_what_the_old_one_never_took(cluster: Cluster) -> None:
+    async with hook(up=False) as wrong, hook() as right:
+        config = inline(wrong.config(id="mine"))
+        task = await cluster.caller.send_task("echo x", configuration=config)
+        await cluster.workers[0].logged("refused the connection", within=10)
+        await set_config(cluster.caller, task["id"], right.config(id="mine"))
+        await right.told("COMPLETED")
+        assert right.states() == ["SUBMITTED", "WORKING", "COMPLETED"]
 
 
 async def test_the_official_client_attaches_its_config_to_every_message(cluster: Cluster) -> None:

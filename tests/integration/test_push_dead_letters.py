@@ -13,7 +13,7 @@ from tests.support.calls import all_of
 from tests.support.cluster import Cluster
 from tests.support.hook import Answer, Hook, hook
 from tests.support.processes import ROOT
-from tests.support.push import inline, pushing, set_config
+from tests.support.push import delete_config, inline, pushing, set_config
 from tests.support.temporal_server import NAMESPACE
 from tests.support.waiting import eventually
 
@@ -117,3 +117,40 @@ async def revive_by_setting_again(cluster: Cluster, task_id: str, receiver: Hook
     await cluster.caller.send_task("go on", task_id=task_id)
     await receiver.told("COMPLETED")
     assert {each.path for each in receiver.taken} == {"/hook/new"}
+
+
+async def test_a_deleted_config_has_no_dead_letters(new_cluster: NewCluster) -> None:
+    async with new_cluster(options=OPTIONS) as cluster, hook() as gone:
+        gone.script = lambda _: Answer(status=410)
+        task = await cluster.caller.send_task("echo x", configuration=inline(gone.config(id="a")))
+        await set_config(cluster.caller, task["id"], gone.config(id="new"))
+        await eventually(lambda: is_failed(cluster, task["id"]), within=10)
+        assert "config a  4 missed" in (await cli(cluster, "list", task["id"]))[1]
+        await delete_config(cluster.caller, task["id"], "a")
+        assert (await cli(cluster, "list", task["id"]))[1].strip() == "Nothing was given up."
+        code, output = await cli(cluster, "redeliver", task["id"])
+        assert (code, output.split("  ")[1].strip()) == (1, "nothing was given up")
+
+
+async def is_failed(cluster: Cluster, task_id: str) -> bool:
+    child = wire.push_workflow_id(task_id, 1)
+    return await cluster.workflow_status(child) == WorkflowExecutionStatus.FAILED
+
+
+async def test_a_task_that_ended_before_any_worker_saw_it_is_told_when_asked(
+    new_cluster: NewCluster,
+) -> None:
+    async with new_cluster(workers=0, options=OPTIONS) as cluster, hook() as receiver:
+        task = await cluster.caller.start("echo x", configuration=inline(receiver.config(id="a")))
+        await cluster.workflow(task["id"]).terminate()
+        await set_config(cluster.caller, task["id"], receiver.config(id="late"))
+        _, output = await cli(cluster, "list", task["id"])
+        assert "ended  config a  2 missed" in output
+        assert "late" not in output
+        code, output = await cli(cluster, "redeliver", task["id"])
+        assert (code, output.count("delivered again")) == (0, 1)
+        await cluster.add_worker(*OPTIONS.worker)
+        await receiver.told("FAILED")
+        assert receiver.states() == ["SUBMITTED", "FAILED"]
+        await eventually(lambda: is_completed(cluster, task["id"]), within=10)
+        assert (await cli(cluster, "redeliver", task["id"]))[0] == 1
