@@ -22,7 +22,7 @@ from temporalio.api.workflowservice.v1 import GetSystemInfoRequest
 from benchmarks import report
 from benchmarks.bars import BARS, BY_NAME, Readings, Row
 from benchmarks.effort import FULL, QUICK, Effort
-from benchmarks.measures import delivery, history, parked, reading, send
+from benchmarks.measures import delivery, history, listing, parked, reading, send
 from benchmarks.stage import Stage, stage
 
 logger = logging.getLogger(__name__)
@@ -53,6 +53,7 @@ MEASUREMENTS = (
         history.measure,
     ),
     Measurement("get", ("get-vs-describe",), reading.measure),
+    Measurement("list", ("list-page",), listing.measure),
     Measurement(
         "parked",
         (

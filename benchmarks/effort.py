@@ -20,6 +20,7 @@ class Effort:
     stream_events: int
     read_tasks: int
     warm_up_tasks: int
+    listed_tasks: int
     parked_tasks: int
     long_polls: int
     answers: int
@@ -35,6 +36,7 @@ FULL = Effort(
     stream_events=60,
     read_tasks=120,
     warm_up_tasks=200,
+    listed_tasks=10_000,
     parked_tasks=5_000,
     long_polls=200,
     answers=200,
@@ -49,6 +51,7 @@ QUICK = Effort(
     stream_events=25,
     read_tasks=40,
     warm_up_tasks=24,
+    listed_tasks=150,
     parked_tasks=160,
     long_polls=20,
     answers=10,
