@@ -45,8 +45,8 @@ class Ground:
 @contextlib.asynccontextmanager
 async def bench_agent() -> AsyncGenerator[Cluster]:
     """Run Temporal and workers, and no server yet."""
-    # Suites cancel, or subscribe to, what works for about a second.
-    options = Options(worker=_HOOKS, env={**KEYS, "PLAIN_TEXT_SECONDS": "1"})
+    # Suites cancel, or subscribe to, what is still at work.
+    options = Options(worker=_HOOKS, env={**KEYS, "PLAIN_TEXT_SECONDS": "2"})
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         async with (
