@@ -14,6 +14,7 @@ from temporalio.client import Client
 
 from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
 from tests.support.temporal_server import TemporalServer
+from tests.support.waiting import within
 
 UPDATES, TURNS = 20_000, 3_000
 
@@ -35,13 +36,14 @@ class Stepping(Scripted):
         await updater.requires_input()
 
 
+@pytest.mark.timeout(600)
 async def test_twenty_thousand_status_updates_in_one_turn(temporal: TemporalServer) -> None:
     client = await temporal.client()
     queue = new_task_queue()
     began = time.monotonic()
     worker = agent_worker(client, queue, agent=Stepping())
     async with worker, served(client, queue) as agent:
-        task = await agent.send(f"steps:{UPDATES}")
+        task = await within(500, agent.send(f"steps:{UPDATES}"), what="the turn")
         taken = time.monotonic() - began
         steps = [m.parts[0].text for m in task.history if m.parts[0].text.startswith("step ")]
         assert steps == [f"step {index}" for index in range(UPDATES)]
