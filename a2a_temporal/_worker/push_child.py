@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
+from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
 from temporalio.worker import ExecuteWorkflowInput, WorkflowInboundInterceptor
 from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
@@ -102,11 +103,14 @@ class PushChild:
     async def _replace(self) -> None:
         """Have the orphaned child hand over to a new one."""
         self._orphaned = False
+        await self._end_orphan()
+        self._take_number()
+        await self._start()
+
+    async def _end_orphan(self) -> None:
         orphan = workflow.get_external_workflow_handle(self._id)
         with contextlib.suppress(FailureError):
             await orphan.cancel()
-        self._take_number()
-        await self._start()
 
     @property
     def _id(self) -> str:
@@ -134,12 +138,15 @@ class PushChild:
                         search_attributes=start.search_attributes,
                     ),
                     id=self._id,
+                    id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
                     parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
                     cancellation_type=ChildWorkflowCancellationType.ABANDON,
                     static_summary="Push notifications",
                 )
             except WorkflowAlreadyStartedError:
-                self._number += 1
+                # Of a run that was reset to before it had started this one.
+                await self._end_orphan()
+                self._take_number()
                 continue
             break
         self._started = True

@@ -90,6 +90,25 @@ async def test_a_task_may_be_reset_again_and_again(new_cluster: NewCluster) -> N
             await eventually(lambda child=child: is_completed(cluster, child), within=10)
 
 
+async def test_a_task_may_be_reset_to_the_same_place_again_and_again(
+    new_cluster: NewCluster,
+) -> None:
+    async with new_cluster(options=pushing()) as cluster, hook() as receiver:
+        task = await cluster.caller.send_task("ask it", configuration=inline(receiver.config()))
+        await receiver.told("INPUT_REQUIRED")
+        await cluster.workflow(task["id"]).signal(wire.MESSAGE_SIGNAL, {"malformed": True})
+        place = await eventually(lambda: last_completed_task(cluster, task["id"]), within=10)
+        for number in (2, 3, 4):
+            await reset_to(cluster, task["id"], place)
+            told = ["INPUT_REQUIRED"] * number
+            await eventually(lambda told=told: receiver.states()[2:] == told, within=15)
+        await cluster.caller.send_task("answer", task_id=task["id"])
+        await receiver.told("COMPLETED")
+        for number in (1, 2, 3, 4):
+            child = wire.push_workflow_id(task["id"], number)
+            await eventually(lambda child=child: is_completed(cluster, child), within=10)
+
+
 async def is_completed(cluster: Cluster, workflow_id: str) -> bool:
     return await cluster.workflow_status(workflow_id) == WorkflowExecutionStatus.COMPLETED
 
@@ -101,15 +120,20 @@ async def has_runs(cluster: Cluster, workflow_id: str, number: int) -> bool:
 async def reset_to_last_task(cluster: Cluster, task_id: str) -> None:
     """Reset a task's workflow as an operator does who wants its last steps anew."""
 
-    async def last_completed_task() -> int | None:
-        found = [
-            event.event_id
-            async for event in cluster.workflow(task_id).fetch_history_events()
-            if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
-        ]
-        return found[-1] if found else None
+    event_id = await eventually(lambda: last_completed_task(cluster, task_id), within=10)
+    await reset_to(cluster, task_id, event_id)
 
-    event_id = await eventually(last_completed_task, within=10)
+
+async def last_completed_task(cluster: Cluster, task_id: str) -> int | None:
+    found = [
+        event.event_id
+        async for event in cluster.workflow(task_id).fetch_history_events()
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+    ]
+    return found[-1] if found else None
+
+
+async def reset_to(cluster: Cluster, task_id: str, event_id: int) -> None:
     await cluster.client.workflow_service.reset_workflow_execution(
         ResetWorkflowExecutionRequest(
             namespace=NAMESPACE,
