@@ -3,7 +3,7 @@
 Follow one request with the finger::
 
     HTTP → _app → _server.handler → start or signal the workflow          (API process)
-         → _worker.agent_workflow → _worker.agent_activity → your agent   (worker process)
+         → _worker.agent_workflow → _worker.agent_attempt → your agent    (worker process)
          → _worker.event_queue → the log (workflow history)
          → _server.follower → _log.fold → A2A events → HTTP               (any API process)
 

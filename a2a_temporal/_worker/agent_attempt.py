@@ -1,0 +1,198 @@
+"""One attempt at one turn of an ``AgentExecutor``.
+
+It heartbeats, publishes, and turns whatever happens to the agent's code into exactly one of: the
+turn is over, another attempt is due, the task failed, the task was canceled.
+"""
+
+import asyncio
+import contextlib
+import logging
+import uuid
+from collections.abc import AsyncGenerator
+from datetime import timedelta
+from typing import NoReturn
+
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.utils.errors import A2AError
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from a2a_temporal import errors
+from a2a_temporal._worker.event_queue import PublishingQueue, completed
+from a2a_temporal._worker.options import AgentOptions
+from a2a_temporal._worker.sending import LogClosedError, entry_limit, sender
+from a2a_temporal._worker.threads import TurnThreads
+from a2a_temporal._worker.turn import Turn, enter_turn
+
+logger = logging.getLogger("a2a_temporal.agent")
+
+
+class Attempt:
+    """One attempt at one turn: the agent's code, its queue, and its heart."""
+
+    def __init__(
+        self,
+        executor: AgentExecutor,
+        options: AgentOptions,
+        turn: Turn,
+        context: RequestContext,
+        *,
+        sequence: int = 0,
+    ) -> None:
+        self._executor = executor
+        self._options = options
+        self._turn = turn
+        self._context = context
+        client = activity.client()
+        self._queue = PublishingQueue(
+            sender(client, turn.task_id, activity.info().workflow_run_id or ""),
+            turn=turn.turn,
+            attempt=turn.attempt,
+            sequence=sequence,
+            batch_interval=options.batch_interval,
+            limit_bytes=entry_limit(client.data_converter),
+        )
+
+    async def run(self) -> bool:
+        """Run it; true when the entry that ends it has told the workflow not to wait."""
+        enter_turn(self._turn)
+        threads = TurnThreads()
+        async with _heartbeats(self._options.heartbeat_interval):
+            agent = asyncio.create_task(self._guarded_execute())
+            try:
+                failure = await asyncio.shield(agent)
+            except asyncio.CancelledError:
+                await self._stop(agent, threads)
+                if self._queue.left:
+                    return True
+                raise
+            await self._finish(failure)
+        return self._queue.left
+
+    async def call_cancel_hook(self) -> None:
+        enter_turn(self._turn)
+        async with _heartbeats(self._options.heartbeat_interval):
+            await self._cancel_hook()
+            await self._queue.close(done=False)
+
+    async def _guarded_execute(self) -> BaseException | None:
+        """Run the agent; even its SystemExit is a failure of the task, not of the worker."""
+        try:
+            await self._executor.execute(self._context, self._queue)
+        except BaseException as failure:  # whatever user code raises ends here
+            return failure
+        return None
+
+    async def _finish(self, failure: BaseException | None) -> None:
+        if failure is None:
+            if not self._queue.settled:
+                await self._queue.enqueue_event(completed())
+            try:
+                await self._queue.close(done=True)
+            except LogClosedError:
+                logger.info("Task %s was closed before its turn ended", self._turn.task_id)
+            return
+        if isinstance(failure, LogClosedError):
+            self._queue.abandon()
+            logger.info("Task %s was closed under its running turn", self._turn.task_id)
+            return
+        with contextlib.suppress(LogClosedError, errors.PublicError):
+            await self._queue.close(done=False)
+        self._raise(failure)
+
+    async def _stop(
+        self, agent: "asyncio.Task[BaseException | None]", threads: TurnThreads
+    ) -> None:
+        """Stop the agent's code, wait until it has stopped, and say why it was."""
+        details = activity.cancellation_details()
+        agent.cancel()
+        await asyncio.wait([agent])
+        if details is not None and details.cancel_requested:
+            await self._cancel_hook()
+            with contextlib.suppress(LogClosedError, errors.PublicError):
+                await self._queue.close(done=True, leaving=threads.running)
+            if threads.running:
+                await self._outlive(threads)
+            return
+        self._queue.abandon()
+        if details is not None and details.worker_shutdown:
+            raise ApplicationError(
+                "The worker was shut down under a running turn",
+                type=errors.WORKER_SHUTDOWN,
+                next_retry_delay=timedelta(milliseconds=1),
+            )
+
+    async def _outlive(self, threads: TurnThreads) -> None:
+        """Keep the worker's slot taken while threads of a canceled turn run on.
+
+        The turn's last entry has told the workflow, so the task itself waits no longer.
+        """
+        logger.warning(
+            "Task %s is canceled, but its agent left a thread running; until that ends it keeps "
+            "its place among the worker's concurrent activities",
+            self._turn.task_id,
+        )
+        ended = asyncio.create_task(threads.ended())
+        while not ended.done():
+            try:
+                await asyncio.shield(ended)
+            except asyncio.CancelledError:  # again, as the workflow is closed by now
+                details = activity.cancellation_details()
+                if details is not None and details.worker_shutdown:
+                    ended.cancel()
+                    return
+
+    async def _cancel_hook(self) -> None:
+        limit = self._options.cancel_timeout.total_seconds()
+        try:
+            await asyncio.wait_for(self._executor.cancel(self._context, self._queue), limit)
+        except Exception:
+            logger.exception(
+                "cancel() of the agent failed for task %s; the task is canceled all the same",
+                self._turn.task_id,
+            )
+
+    def _raise(self, failure: BaseException) -> NoReturn:
+        reference = uuid.uuid4().hex[:12]
+        logger.error(
+            "The agent raised %s in task %s, turn %d, attempt %d (reference %s)",
+            type(failure).__name__,
+            self._turn.task_id,
+            self._turn.turn,
+            self._turn.attempt,
+            reference,
+        )
+        retry = isinstance(failure, errors.RetryableError)
+        raise ApplicationError(
+            f"{type(failure).__name__}: {failure}",
+            _public_text(failure),
+            reference,
+            type=errors.AGENT_RETRY if retry else errors.AGENT_FAILED,
+            non_retryable=not retry,
+        ) from failure
+
+
+def _public_text(failure: BaseException) -> str | None:
+    if isinstance(failure, errors.PublicError):
+        return failure.text
+    if isinstance(failure, A2AError):
+        return failure.message
+    return None
+
+
+@contextlib.asynccontextmanager
+async def _heartbeats(interval: timedelta) -> AsyncGenerator[None]:
+    async def beat() -> None:
+        # Sleep first: the server counts from the start of the activity anyway, and short turns are
+        # over before the first beat. That one comes early, because people cancel early: what they
+        # have just sent, and a cancel reaches this code only with a beat.
+        await asyncio.sleep(interval.total_seconds() / 2)
+        while True:
+            activity.heartbeat()
+            await asyncio.sleep(interval.total_seconds())
+
+    beating = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        beating.cancel()
