@@ -17,6 +17,7 @@ from typing import Any, cast
 from a2a.types.a2a_pb2 import ListTasksRequest, ListTasksResponse, Task, TaskState
 from a2a.utils.constants import DEFAULT_LIST_TASKS_PAGE_SIZE
 from a2a.utils.errors import (
+    InternalError,
     InvalidParamsError,
     TaskNotFoundError,
     UnsupportedOperationError,
@@ -24,6 +25,7 @@ from a2a.utils.errors import (
 from a2a.utils.task import apply_history_length, validate_history_length, validate_page_size
 from temporalio.client import Client
 
+from a2a_temporal._log.history import LogUnreadableError
 from a2a_temporal._log.state import LogState
 from a2a_temporal._server.call import Caller
 from a2a_temporal._server.engine_errors import engine_errors, within
@@ -114,13 +116,25 @@ class Listing:
         self, caller: Caller, rows: list[TaskRow], wanted: TaskFilter
     ) -> list[LogState]:
         room = asyncio.Semaphore(_READS_AT_ONCE)
+        unreadable: list[InternalError] = []
 
         async def read(row: TaskRow) -> LogState | None:
             async with room:
-                return await self._read(caller, row, wanted)
+                try:
+                    return await self._read(caller, row, wanted)
+                except InternalError as error:
+                    if not _is_unreadable(error):
+                        raise
+                    # The other tasks must not be lost to their owner with this one.
+                    logger.error("Task %s is left out of a list: it cannot be read", row.task_id)
+                    unreadable.append(error)
+                    return None
 
         states = await asyncio.gather(*(read(row) for row in rows))
-        return [state for state in states if state is not None]
+        found = [state for state in states if state is not None]
+        if unreadable and not found:
+            raise unreadable[0]
+        return found
 
     async def _read(self, caller: Caller, row: TaskRow, wanted: TaskFilter) -> LogState | None:
         """Return a task's log if the task is still what the list asks for."""
@@ -211,6 +225,13 @@ class _Walk:
             width = guess if empty[0] < guess < full[0] else _between(empty[0], full[0])
         self._width = width
         return top - width + 1
+
+
+def _is_unreadable(error: Exception) -> bool:
+    """Say whether reading failed at what the log holds: its key or its file is not here."""
+    unread = error.__cause__
+    passing = (ConnectionError, TimeoutError, asyncio.TimeoutError)
+    return isinstance(unread, LogUnreadableError) and not isinstance(unread.__cause__, passing)
 
 
 def _close_enough(empty: tuple[int, int], full: tuple[int, int], *, patient: bool) -> int:

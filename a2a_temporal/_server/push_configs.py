@@ -4,6 +4,7 @@ Nothing is delivered from here; the task's workflow has the worker do that. The 
 task takes no entries: changes after its end are kept in a workflow beside it, in the same form.
 """
 
+import asyncio
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -45,6 +46,9 @@ UNSUPPORTED = (
 
 _MAXIMUM_PAGE = 100
 _TRIES = 10
+# A killed worker's workflow task runs out after 10 s.
+_SHOWN_WITHIN = 9.0
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.01, 0.5
 _LIMITS = {"id": 128, "token": 4096}
 _CREDENTIAL_LIMITS = {"scheme": 64, "credentials": 8192}
 
@@ -171,12 +175,27 @@ class PushConfigs:
                 await self._change_late(state, change)
                 return True
             await self._signal(state.task.id, change)
-            async with engine_errors():
-                log = read_log(self._client, state.task.id)
-                state = await self.known(await within(self._read_timeout, log))
+            state = await self._shown(state, done)
             if not state.terminal:
                 return False
         raise InternalError(UNAVAILABLE)
+
+    async def _shown(self, before: LogState, done: Callable[[LogState], bool]) -> LogState:
+        """Return the log once it shows a change that was signaled, so that its author can read it.
+
+        What is signaled during a workflow task is in the history when that is over.
+        """
+        loop = asyncio.get_running_loop()
+        until, pause = loop.time() + _SHOWN_WITHIN, _SHORTEST_PAUSE
+        while True:
+            async with engine_errors():
+                log = read_log(self._client, before.task.id)
+                now = await self.known(await within(self._read_timeout, log))
+            replaced = now.push_revision != before.push_revision
+            if done(now) or replaced or now.terminal or loop.time() >= until:
+                return now
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _change_late(self, state: LogState, change: dict[str, object]) -> None:
         """Write a change of a finished task into the workflow beside it, which it may open."""

@@ -4,14 +4,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from a2a.types.a2a_pb2 import TaskState
+from a2a.types.a2a_pb2 import ListTasksRequest, TaskState
 from a2a.utils.errors import InternalError
 from temporalio.api.common.v1 import Payload
 from temporalio.client import Client
 from temporalio.converter import DataConverter, PayloadCodec
 
-from a2a_temporal import AgentOptions
-from tests.support.in_process import Scripted, Served, agent_worker, new_task_queue, served
+from a2a_temporal import AgentOptions, EncryptionCodec, HandlerOptions
+from tests.support.in_process import (
+    CALL,
+    Scripted,
+    Served,
+    agent_worker,
+    new_task_queue,
+    served,
+)
 from tests.support.streams import watching
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually
@@ -35,6 +42,17 @@ class Masking(PayloadCodec):
         if self.fails:
             raise ConnectionError("the key server does not answer")
         return [Payload.FromString(_mask(each.data)) for each in payloads]
+
+
+class OutOfReach(EncryptionCodec):
+    """Encrypts; can be made to fail as a codec does whose key server is down."""
+
+    fails = False
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        if self.fails:
+            raise ConnectionError("the key server does not answer")
+        return await super().decode(payloads)
 
 
 def _mask(data: bytes) -> bytes:
@@ -89,3 +107,35 @@ async def test_a_codec_that_fails_for_a_while_costs_a_stream_nothing(
 
 async def _ended(agent: Served, task_id: str) -> bool:
     return (await agent.get(task_id)).status.state == TaskState.TASK_STATE_COMPLETED
+
+
+async def test_a_list_goes_on_without_a_task_whose_key_is_not_here(
+    temporal: TemporalServer,
+) -> None:
+    codec = OutOfReach({"key": b"k" * 32})
+    encrypted, plain = await _client(temporal, codec), await temporal.client()
+    queue = new_task_queue()
+    async with (
+        agent_worker(encrypted, queue),
+        served(encrypted, queue, HandlerOptions(agent=queue)) as agent,
+        served(plain, queue, HandlerOptions(agent=queue)) as keyless,
+    ):
+        hidden = (await agent.send("say:hidden")).id
+
+        async def listed(by: Served, number: int) -> list[str]:
+            answer = await by.handler.on_list_tasks(ListTasksRequest(), CALL)
+            assert len(answer.tasks) == number
+            return [task.id for task in answer.tasks]
+
+        await eventually(lambda: listed(agent, 1), within=10)
+        with pytest.raises(InternalError):
+            await keyless.handler.on_list_tasks(ListTasksRequest(), CALL)
+
+        shown = (await keyless.send("say:shown", wait=False)).id
+        await eventually(lambda: listed(agent, 2), within=10)
+        assert await listed(keyless, 1) == [shown]
+        codec.fails = True
+        with pytest.raises(InternalError):
+            await agent.handler.on_list_tasks(ListTasksRequest(), CALL)
+        codec.fails = False
+        assert set(await listed(agent, 2)) == {hidden, shown}
