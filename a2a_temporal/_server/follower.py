@@ -38,6 +38,14 @@ _FIRST_PAGE = 0.5
 _KEPT_EVENTS = 10_000
 _KEPT_BYTES = 16 * 1024 * 1024
 
+_STEPS = frozenset(
+    {
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED,
+        EventType.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED,
+        EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED,
+    }
+)
+
 UNREAD = sys.maxsize
 """Position of a reader that wants nothing of what the log holds already."""
 
@@ -94,6 +102,8 @@ class Follower:
         failure: Why reading ended early; readers raise it.
         finished: Nothing more will come.
         new: The task was created just now, and its first entry is still to come.
+        entries: Number of entries read; most events of a history are none.
+        stepping: The history ends in the middle of a workflow task: more follows in no time.
         quiet_since: Event-loop time of the last page that held something.
     """
 
@@ -104,6 +114,8 @@ class Follower:
         self.failure: BaseException | None = None
         self.finished = False
         self.new = False
+        self.entries = 0
+        self.stepping = False
         self.quiet_since = asyncio.get_running_loop().time()
         self.readers: set[Reader] = set()
         self._client = client
@@ -120,7 +132,6 @@ class Follower:
         self._reading = False
         self._heated_at = 0.0
         self._polled = False
-        self._entries = 0
         self._changed = asyncio.Event()
 
     @property
@@ -176,11 +187,8 @@ class Follower:
         """End reading without a failure: readers see the log end where it is."""
         self._finish()
 
-    async def poll(self) -> bool:
+    async def poll(self) -> None:
         """Read the next page of the log, waiting for it where there is none yet.
-
-        Returns:
-            Whether the page held an entry; most steps of the engine are none.
 
         Raises:
             NoTaskError: The workflow is no A2A task.
@@ -196,7 +204,6 @@ class Follower:
             ),
             timeout=_POLL_TIMEOUT,
         )
-        before = self._entries
         self._reading = True
         try:
             await self._read_page(page)
@@ -204,7 +211,6 @@ class Follower:
         finally:
             self._reading = False
             self._wake()
-        return self._entries > before
 
     def heat(self) -> None:
         """Note that reading goes on after a pause: the next page is due at once."""
@@ -234,6 +240,7 @@ class Follower:
                 self._last_event_id = event.event_id
         if events:
             self.quiet_since = asyncio.get_running_loop().time()
+            self.stepping = events[-1].event_type in _STEPS
         if self._building is not None and successor is None and await self._is_last(page):
             self._publish(self._building)
         self._token = page.next_page_token
@@ -258,7 +265,7 @@ class Follower:
                 self._rebuilding = True
                 return Successor(newer)
         entry = await entry_of(event, self._client.data_converter)
-        self._entries += entry is not None
+        self.entries += entry is not None
         if isinstance(entry, Successor):
             return entry
         if entry is None:

@@ -34,6 +34,7 @@ _SWEEP_PARKED = 60.0
 _SWEEPS_PER_WAKE = 100
 _ENGINE_STEP = 0.004
 _LONGEST_HEAD_START = 0.02
+_HEAD_START_SHARE = 0.6
 _HEAD_START_WEIGHT = 0.1
 _ADMISSION_INTERVAL = 0.1
 _CLOCK_SKEW = timedelta(seconds=10)
@@ -186,13 +187,14 @@ class Followers:
             await asyncio.sleep(self._head_start)
         while not follower.finished:
             try:
-                if await follower.poll():
-                    if follower.new:
-                        self._learn_head_start(loop.time() - created)
-                        follower.new = False
-                else:
-                    # Steps of the engine that are no entries come in quick succession.
-                    await asyncio.sleep(_ENGINE_STEP)
+                entries = follower.entries
+                await follower.poll()
+                if follower.entries == entries:
+                    # Steps of the engine come in quick succession: several make one page.
+                    await asyncio.sleep(_ENGINE_STEP if follower.stepping else 0)
+                elif follower.new:
+                    self._learn_head_start(loop.time() - created)
+                    follower.new = False
                 pause = _SHORTEST_PAUSE
                 self._admit()
             except Exception as error:  # a reader must learn of any failure, or it waits for ever
@@ -208,9 +210,9 @@ class Followers:
         """Note how many seconds a new task took until its first entry.
 
         Polled at once, the log of a new task holds nothing yet, and the polls of many compete with
-        their creation. Half of what the tasks before took makes no answer later.
+        their creation. A part of what the tasks before took makes no answer later.
         """
-        found = min(first_entry / 2, _LONGEST_HEAD_START)
+        found = min(first_entry * _HEAD_START_SHARE, _LONGEST_HEAD_START)
         self._head_start += _HEAD_START_WEIGHT * (found - self._head_start)
 
     def _goes_on(self, error: Exception, follower: Follower) -> bool:
