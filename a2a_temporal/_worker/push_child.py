@@ -74,7 +74,7 @@ class PushChild:
         await self._start()
         poked = workflow.now()
         while True:
-            await workflow.wait_condition(lambda: self._told != self._noticed)
+            await workflow.wait_condition(lambda: self._orphaned or self._told != self._noticed)
             rest = POKE_INTERVAL - (workflow.now() - poked)
             if rest > timedelta(0):
                 await asyncio.sleep(rest.total_seconds())

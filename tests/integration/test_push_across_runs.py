@@ -109,6 +109,23 @@ async def test_a_task_may_be_reset_to_the_same_place_again_and_again(
             await eventually(lambda child=child: is_completed(cluster, child), within=10)
 
 
+async def test_a_task_may_be_reset_to_where_its_delivery_was_being_started(
+    new_cluster: NewCluster,
+) -> None:
+    async with new_cluster(options=pushing()) as cluster, hook() as receiver:
+        task = await cluster.caller.send_task("ask it", configuration=inline(receiver.config()))
+        await receiver.told("INPUT_REQUIRED")
+        await cluster.workflow(task["id"]).signal(wire.MESSAGE_SIGNAL, {"malformed": True})
+        await reset_to_last_task(cluster, task["id"])
+        told = ["INPUT_REQUIRED"] * 2
+        await eventually(lambda: receiver.states()[2:] == told, within=10)
+        place = await eventually(lambda: last_start_of_a_child(cluster, task["id"]), within=10)
+        await reset_to(cluster, task["id"], place)
+        await eventually(lambda: receiver.states()[2:] == [*told, "INPUT_REQUIRED"], within=10)
+        await cluster.caller.send_task("answer", task_id=task["id"])
+        await receiver.told("COMPLETED")
+
+
 async def is_completed(cluster: Cluster, workflow_id: str) -> bool:
     return await cluster.workflow_status(workflow_id) == WorkflowExecutionStatus.COMPLETED
 
@@ -125,12 +142,30 @@ async def reset_to_last_task(cluster: Cluster, task_id: str) -> None:
 
 
 async def last_completed_task(cluster: Cluster, task_id: str) -> int | None:
-    found = [
-        event.event_id
-        async for event in cluster.workflow(task_id).fetch_history_events()
-        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
-    ]
-    return found[-1] if found else None
+    """Return the last workflow task before the last signal, which the new run thus gets again.
+
+    A run that is reset to its very end has nothing to do, so its code is not called.
+    """
+    found: int | None = None
+    last = 0
+    async for event in cluster.workflow(task_id).fetch_history_events():
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+            last = event.event_id
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+            found = last or None
+    return found
+
+
+async def last_start_of_a_child(cluster: Cluster, task_id: str) -> int | None:
+    """Return the workflow task that asked for the newest child, before the answer was known."""
+    found: int | None = None
+    task = 0
+    async for event in cluster.workflow(task_id).fetch_history_events():
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+            task = event.event_id
+        if event.event_type == EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
+            found = task
+    return found
 
 
 async def reset_to(cluster: Cluster, task_id: str, event_id: int) -> None:
