@@ -37,6 +37,7 @@ logger = logging.getLogger("a2a_temporal.server")
 # A window this full is read in one call; an emptier or fuller one is sized anew.
 _WINDOW_ROWS = 400
 _SEARCHES = 32
+_SAMPLE = 100
 # After so many, a window with few rows is taken as it is, or one with a few times too many.
 _PATIENT_SEARCHES = 6
 _LARGEST_WINDOW = 5
@@ -202,9 +203,9 @@ class _Walk:
     async def _bottom(self) -> int:
         """Return from when on the window has more than a page, and no more than one call reads.
 
-        There are more rows below the top than fit. Guesses by the density seen so far, between the
-        widest window known to be too empty and the narrowest known to be too full. Where a burst
-        of one moment lies behind a gap, a window that is not quite right has to do.
+        There are more rows below the top than fit. A window known to be too full says by some of
+        its rows how wide the right one is, one too empty by its density; guesses stay between the
+        two. Where a burst of one moment lies, a window that is not quite right has to do.
         """
         top = self._index.now() if self._top is None else self._top
         width = min(self._width, _WIDEST)
@@ -221,10 +222,23 @@ class _Walk:
             if close:
                 width = close
                 break
-            guess = int(width * 2 * self._size / found) if found else width * 64
+            if found > _WINDOW_ROWS:
+                guess = min(await self._width_by_sample(top, full), width - 1)
+            else:
+                guess = int(width * 2 * self._size / found) if found else width * 64
             width = guess if empty[0] < guess < full[0] else _between(empty[0], full[0])
         self._width = width
         return top - width + 1
+
+    async def _width_by_sample(self, top: int, full: tuple[int, int]) -> int:
+        """Return the width of about two pages, judged by some rows of a window too full."""
+        width, found = full
+        sample = await self._index.some(top - width + 1, self._top, _SAMPLE)
+        newest_first = sorted((row.at for row in sample), reverse=True)
+        if not newest_first:
+            return width
+        wanted = len(newest_first) * 2 * self._size // found
+        return top - newest_first[min(wanted, len(newest_first) - 1)] + 1
 
 
 def _is_unreadable(error: Exception) -> bool:

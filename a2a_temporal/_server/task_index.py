@@ -101,22 +101,34 @@ class TaskIndex:
 
     async def rows(self, bottom: int, top: int | None) -> list[TaskRow]:
         """Return the tasks whose status is of ``bottom`` to ``top``, in no order."""
-        request = ListWorkflowExecutionsRequest(
-            namespace=self._client.namespace, query=self._query(bottom, top), page_size=_PAGE
-        )
         rows: list[TaskRow] = []
+        token = b""
         while True:
-            self.calls += 1
-            page = await within(
-                self._timeout,
-                self._client.workflow_service.list_workflow_executions(
-                    request, retry=True, timeout=self._timeout
-                ),
-            )
-            rows += [_row(info) for info in page.executions]
-            if not page.next_page_token:
+            page, token = await self._page(bottom, top, _PAGE, token)
+            rows += page
+            if not token:
                 return rows
-            request.next_page_token = page.next_page_token
+
+    async def some(self, bottom: int, top: int | None, number: int) -> list[TaskRow]:
+        """Return any of these tasks, no more than ``number``."""
+        page, _ = await self._page(bottom, top, number, b"")
+        return page
+
+    async def _page(
+        self, bottom: int, top: int | None, size: int, token: bytes
+    ) -> tuple[list[TaskRow], bytes]:
+        self.calls += 1
+        request = ListWorkflowExecutionsRequest(
+            namespace=self._client.namespace,
+            query=self._query(bottom, top),
+            page_size=size,
+            next_page_token=token,
+        )
+        listed = self._client.workflow_service.list_workflow_executions(
+            request, retry=True, timeout=self._timeout
+        )
+        page = await within(self._timeout, listed)
+        return [_row(info) for info in page.executions], page.next_page_token
 
     def _query(self, bottom: int, top: int | None) -> str:
         wanted = self.filter
