@@ -34,7 +34,8 @@ from a2a_temporal.errors import PublicError
 logger = logging.getLogger("a2a_temporal.agent")
 
 _BATCH_BYTES = 64 * 1024
-_ENTRY_BYTES = 512 * 1024
+# As JSON it is half as much again; Temporal warns of payloads beyond 512 KB.
+_ENTRY_BYTES = 320 * 1024
 _BUFFER_BYTES = 4 * 1024 * 1024
 _DOUBLING_BATCHES = 900
 _SAVED_BATCHES = 4
