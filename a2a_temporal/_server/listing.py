@@ -117,7 +117,6 @@ class Listing:
         self, caller: Caller, rows: list[TaskRow], wanted: TaskFilter
     ) -> list[LogState]:
         room = asyncio.Semaphore(_READS_AT_ONCE)
-        unreadable: list[InternalError] = []
 
         async def read(row: TaskRow) -> LogState | None:
             async with room:
@@ -128,14 +127,10 @@ class Listing:
                         raise
                     # The other tasks must not be lost to their owner with this one.
                     logger.error("Task %s is left out of a list: it cannot be read", row.task_id)
-                    unreadable.append(error)
                     return None
 
         states = await asyncio.gather(*(read(row) for row in rows))
-        found = [state for state in states if state is not None]
-        if unreadable and not found:
-            raise unreadable[0]
-        return found
+        return [state for state in states if state is not None]
 
     async def _read(self, caller: Caller, row: TaskRow, wanted: TaskFilter) -> LogState | None:
         """Return a task's log if the task is still what the list asks for."""

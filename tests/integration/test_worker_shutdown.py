@@ -24,7 +24,8 @@ async def test_a_turn_goes_on_at_the_other_worker(new_cluster: NewCluster) -> No
             task = await caller.get(task_id)
             assert artifact_text(task, "count") == STEPS
             assert list(rebuilt_artifacts(received).values()) == [STEPS]
-            assert {line.attempt for line in cluster.ledger.lines(task_id, "step")} == {1, 2}
+            # The worker that stops may be handed the turn once more before it has stopped asking.
+            assert {line.attempt for line in cluster.ledger.lines(task_id, "step")} >= {1, 2}
             assert cluster.ledger.count(task_id, "cancel") == 0
 
         async def stop_the_worker() -> None:
