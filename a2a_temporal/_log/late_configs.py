@@ -16,7 +16,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log import wire
-from a2a_temporal._log.entries import PushConfigEntry
+from a2a_temporal._log.entries import CloseEntry, PushConfigEntry
 from a2a_temporal._log.history import decoded, entry_of
 from a2a_temporal._log.reading import history_events
 from a2a_temporal._log.state import (
@@ -28,15 +28,6 @@ from a2a_temporal._log.state import (
 )
 
 _RPC_TIMEOUT = timedelta(seconds=5)
-_CLOSED = frozenset(
-    {
-        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED,
-        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
-        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED,
-        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
-        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT,
-    }
-)
 
 
 @dataclass
@@ -104,12 +95,12 @@ async def _read_event(late: LateConfigs, event: HistoryEvent, client: Client) ->
     started = event.workflow_execution_started_event_attributes
     if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
         late.restore(await decoded(started.input.payloads[:1], client.data_converter))
-    elif event.event_type in _CLOSED:
+        return
+    entry = await entry_of(event, client.data_converter)
+    if isinstance(entry, PushConfigEntry):
+        late.apply(entry)
+    elif isinstance(entry, CloseEntry):
         late.next += 1
-    else:
-        entry = await entry_of(event, client.data_converter)
-        if isinstance(entry, PushConfigEntry):
-            late.apply(entry)
 
 
 async def _latest(client: Client, task_id: str) -> int:

@@ -21,6 +21,13 @@ _T = TypeVar("_T")
 UNAVAILABLE = "The service is temporarily unavailable. Please try again."
 TOO_LARGE = "The message is too large to be stored."
 
+SHOWN_WITHIN = timedelta(seconds=9)
+"""How long what was signaled is waited for in the history.
+
+A signal that comes during a workflow task shows when that is over; one of a killed worker runs out
+after 10 s.
+"""
+
 _RETRYABLE = frozenset(
     {
         RPCStatusCode.UNAVAILABLE,

@@ -32,6 +32,7 @@ from a2a_temporal._log.state import LogState
 from a2a_temporal._net import UrlRefusedError
 from a2a_temporal._push_options import PushOptions
 from a2a_temporal._server.engine_errors import (
+    SHOWN_WITHIN,
     UNAVAILABLE,
     engine_errors,
     is_closed_workflow,
@@ -46,8 +47,6 @@ UNSUPPORTED = (
 
 _MAXIMUM_PAGE = 100
 _TRIES = 10
-# A killed worker's workflow task runs out after 10 s.
-_SHOWN_WITHIN = 9.0
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.01, 0.5
 _LIMITS = {"id": 128, "token": 4096}
 _CREDENTIAL_LIMITS = {"scheme": 64, "credentials": 8192}
@@ -181,12 +180,9 @@ class PushConfigs:
         raise InternalError(UNAVAILABLE)
 
     async def _shown(self, before: LogState, done: Callable[[LogState], bool]) -> LogState:
-        """Return the log once it shows a change that was signaled, so that its author can read it.
-
-        What is signaled during a workflow task is in the history when that is over.
-        """
+        """Return the log once it shows a signaled change, so that its author can read it."""
         loop = asyncio.get_running_loop()
-        until, pause = loop.time() + _SHOWN_WITHIN, _SHORTEST_PAUSE
+        until, pause = loop.time() + SHOWN_WITHIN.total_seconds(), _SHORTEST_PAUSE
         while True:
             async with engine_errors():
                 log = read_log(self._client, before.task.id)

@@ -25,14 +25,11 @@ from a2a_temporal._log.state import LogState, begin
 from a2a_temporal._server import push_configs
 from a2a_temporal._server.call import Caller, describe_call
 from a2a_temporal._server.checks import check_message, check_task_id
-from a2a_temporal._server.engine_errors import UNAVAILABLE
+from a2a_temporal._server.engine_errors import SHOWN_WITHIN, UNAVAILABLE
 from a2a_temporal._server.follower import Reader
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.push_configs import PushConfigs
 from a2a_temporal._server.tasks import Tasks, ended
-
-# A killed worker's workflow task runs out after 10 s, and shows what was signaled meanwhile.
-_ENTRY_WAIT = timedelta(seconds=9)
 
 
 @dataclass(frozen=True)
@@ -172,7 +169,7 @@ class Sending:
         await wait(
             reader,
             lambda state: message.message_id in state.accepted or state.terminal,
-            _ENTRY_WAIT,
+            SHOWN_WITHIN,
         )
         accepted = reader.state.accepted.get(message.message_id)
         if accepted is not None:

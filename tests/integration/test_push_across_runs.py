@@ -85,9 +85,7 @@ async def test_a_task_may_be_reset_again_and_again(new_cluster: NewCluster) -> N
         await receiver.told("COMPLETED")
         states = ["SUBMITTED", "WORKING", *["INPUT_REQUIRED"] * 4, "WORKING", "COMPLETED"]
         assert receiver.states() == states
-        for number in (1, 2, 3, 4):
-            child = wire.push_workflow_id(task["id"], number)
-            await eventually(lambda child=child: is_completed(cluster, child), within=10)
+        await all_completed(cluster, task["id"], children=4)
 
 
 async def test_a_task_may_be_reset_to_the_same_place_again_and_again(
@@ -104,9 +102,7 @@ async def test_a_task_may_be_reset_to_the_same_place_again_and_again(
             await eventually(lambda told=told: receiver.states()[2:] == told, within=15)
         await cluster.caller.send_task("answer", task_id=task["id"])
         await receiver.told("COMPLETED")
-        for number in (1, 2, 3, 4):
-            child = wire.push_workflow_id(task["id"], number)
-            await eventually(lambda child=child: is_completed(cluster, child), within=10)
+        await all_completed(cluster, task["id"], children=4)
 
 
 async def test_a_task_may_be_reset_to_where_its_delivery_was_being_started(
@@ -124,6 +120,13 @@ async def test_a_task_may_be_reset_to_where_its_delivery_was_being_started(
         await eventually(lambda: receiver.states()[2:] == [*told, "INPUT_REQUIRED"], within=10)
         await cluster.caller.send_task("answer", task_id=task["id"])
         await receiver.told("COMPLETED")
+
+
+async def all_completed(cluster: Cluster, task_id: str, *, children: int) -> None:
+    """Wait until each delivery workflow of a task has completed."""
+    for number in range(1, children + 1):
+        child = wire.push_workflow_id(task_id, number)
+        await eventually(lambda child=child: is_completed(cluster, child), within=10)
 
 
 async def is_completed(cluster: Cluster, workflow_id: str) -> bool:
