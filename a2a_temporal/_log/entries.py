@@ -58,12 +58,14 @@ class MessageEntry:
 class PushConfigEntry:
     """A push notification config is set, or deleted where ``config`` is None.
 
-    Signal ``a2a_push_config``.
+    Signal ``a2a_push_config``. A config is not added to ``most`` others, if that is given: of
+    several clients that add one at the same time, the log decides who came too late.
     """
 
     config_id: str
     config: TaskPushNotificationConfig | None
     at: Timestamp
+    most: int | None = None
 
 
 @dataclass(frozen=True)
@@ -219,7 +221,8 @@ def _message_entry(value: dict[str, Any]) -> MessageEntry | None:
 def _push_config_entry(value: dict[str, Any]) -> PushConfigEntry:
     if "set" in value:
         config = parse_push_config(value["set"])
-        return PushConfigEntry(config.id, config, _at(value))
+        most = value.get("most")
+        return PushConfigEntry(config.id, config, _at(value), None if most is None else int(most))
     return PushConfigEntry(str(value["delete"]), None, _at(value))
 
 

@@ -41,6 +41,7 @@ from a2a_temporal._log.state import (
     LogState,
     Source,
     agent_message,
+    change_push_configs,
 )
 
 # A state that this version does not know (a newer writer, a signal by hand) changes no state.
@@ -57,10 +58,9 @@ def fold(state: LogState, entry: Entry) -> list[StreamEvent]:
             _accept(state, entry)
             return []
         case PushConfigEntry():
-            if entry.config is not None:
-                state.set_push_config(entry.config)
-            else:
-                state.push_configs.pop(entry.config_id, None)
+            state.push_revision = change_push_configs(
+                state.push_configs, entry, state.push_revision
+            )
             return []
         case EventsEntry():
             if entry.source:

@@ -22,9 +22,9 @@ from a2a_temporal._log.reading import history_events
 from a2a_temporal._log.state import (
     LogState,
     PushConfig,
+    change_push_configs,
     parse_push_configs,
     push_configs_to_json,
-    put_push_config,
 )
 
 _RPC_TIMEOUT = timedelta(seconds=5)
@@ -64,11 +64,7 @@ class LateConfigs:
 
     def apply(self, entry: PushConfigEntry) -> None:
         """Set or delete a config."""
-        if entry.config is None:
-            self.configs.pop(entry.config_id, None)
-        else:
-            self.revision += 1
-            put_push_config(self.configs, entry.config, self.revision)
+        self.revision = change_push_configs(self.configs, entry, self.revision)
 
 
 async def read_late_configs(client: Client, state: LogState) -> LateConfigs:

@@ -19,6 +19,7 @@ from a2a.types.a2a_pb2 import (
 
 from a2a_temporal._log.checkpoint import Checkpoint
 from a2a_temporal._log.entries import (
+    PushConfigEntry,
     TaskStart,
     parse_push_config,
     parse_time,
@@ -136,7 +137,7 @@ class LogState:
     def set_push_config(self, config: TaskPushNotificationConfig) -> None:
         """Set a push config, or replace the one with its id."""
         self.push_revision += 1
-        put_push_config(self.push_configs, config, self.push_revision)
+        _put(self.push_configs, config, self.push_revision)
 
     def copy_task(self) -> Task:
         """Return a Task the caller may keep and change."""
@@ -215,10 +216,21 @@ def _restore(start: TaskStart) -> LogState:
     )
 
 
-def put_push_config(
-    configs: dict[str, PushConfig], config: TaskPushNotificationConfig, revision: int
-) -> None:
-    """Set a push config among others, or replace the one with its id."""
+def change_push_configs(
+    configs: dict[str, PushConfig], entry: PushConfigEntry, revision: int
+) -> int:
+    """Set or delete a push config among others, and return the revision there is then."""
+    if entry.config is None:
+        configs.pop(entry.config_id, None)
+        return revision
+    full = entry.most is not None and len(configs) >= entry.most
+    if full and entry.config_id not in configs:
+        return revision
+    _put(configs, entry.config, revision + 1)
+    return revision + 1
+
+
+def _put(configs: dict[str, PushConfig], config: TaskPushNotificationConfig, revision: int) -> None:
     known = configs.get(config.id)
     since = known.since if known is not None else revision
     configs[config.id] = PushConfig(config, since, revision)

@@ -6,7 +6,7 @@ task takes no entries: changes after its end are kept in a workflow beside it, i
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
 
@@ -28,7 +28,7 @@ from a2a_temporal._log.entries import now_text
 from a2a_temporal._log.late_configs import read_late_configs
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal._log.reading import read_log
-from a2a_temporal._log.state import LogState
+from a2a_temporal._log.state import LogState, PushConfig
 from a2a_temporal._net import UrlRefusedError
 from a2a_temporal._push_options import PushOptions
 from a2a_temporal._server.engine_errors import (
@@ -98,11 +98,7 @@ class PushConfigs:
             )
         if config.id in known and known[config.id].config == config:
             return config
-        if config.id not in known and len(known) >= self._options.maximum_configs:
-            raise InvalidParamsError(
-                f"The task has {len(known)} push notification configs, which is the most it may "
-                "have. Delete one."
-            )
+        self._check_room(known, config.id)
         try:
             await self._guard.check(config.url, registering=True)
         except UrlRefusedError as refusal:
@@ -127,14 +123,20 @@ class PushConfigs:
         """Keep a checked config; does nothing when it is there already.
 
         Raises:
+            InvalidParamsError: Others were set in the meantime, and there is no room any more.
             InternalError: Temporal cannot be reached now.
         """
+        most = self._options.maximum_configs
 
         def is_set(now: LogState) -> bool:
             known = now.push_configs.get(config.id)
-            return known is not None and known.config == config
+            if known is None:
+                self._check_room(now.push_configs, config.id)
+                return False
+            replaced = known.revision > state.push_revision
+            return known.config == config or replaced
 
-        await self._change(state, {"set": to_json(config)}, is_set)
+        await self._change(state, {"set": to_json(config), "most": most}, is_set)
 
     async def add(self, state: LogState, given: TaskPushNotificationConfig) -> None:
         """Set the config that came with a repeated message, unless its task has ended.
@@ -154,9 +156,13 @@ class PushConfigs:
         Raises:
             InternalError: Temporal cannot be reached now.
         """
+
+        def is_gone(now: LogState) -> bool:
+            known = now.push_configs.get(config_id)
+            return known is None or known.since > state.push_revision
+
         change: dict[str, object] = {"delete": config_id}
-        ended = await self._change(state, change, lambda now: config_id not in now.push_configs)
-        if ended:
+        if await self._change(state, change, is_gone):
             await self._stop_deliveries(state, change)
 
     async def _change(
@@ -170,25 +176,25 @@ class PushConfigs:
         for _ in range(_TRIES):
             if done(state):
                 return False
-            if state.terminal:
+            ended = state.terminal
+            if ended:
                 await self._change_late(state, change)
-                return True
-            await self._signal(state.task.id, change)
+            else:
+                await self._signal(state.task.id, change)
             state = await self._shown(state, done)
-            if not state.terminal:
-                return False
+            if ended or not state.terminal:
+                return ended
         raise InternalError(UNAVAILABLE)
 
     async def _shown(self, before: LogState, done: Callable[[LogState], bool]) -> LogState:
-        """Return the log once it shows a signaled change, so that its author can read it."""
+        """Return the log once it shows a change, so that its author can read it, or has ended."""
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + SHOWN_WITHIN.total_seconds(), _SHORTEST_PAUSE
         while True:
             async with engine_errors():
                 log = read_log(self._client, before.task.id)
                 now = await self.known(await within(self._read_timeout, log))
-            replaced = now.push_revision != before.push_revision
-            if done(now) or replaced or now.terminal or loop.time() >= until:
+            if done(now) or now.terminal != before.terminal or loop.time() >= until:
                 return now
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -236,6 +242,13 @@ class PushConfigs:
                     raise
                 return is_closed_workflow(error)
         return True
+
+    def _check_room(self, known: Mapping[str, PushConfig], config_id: str) -> None:
+        if config_id not in known and len(known) >= self._options.maximum_configs:
+            raise InvalidParamsError(
+                f"The task has {len(known)} push notification configs, which is the most it may "
+                "have. Delete one."
+            )
 
     def _check_secrets(self, config: TaskPushNotificationConfig) -> None:
         secret = config.token or config.authentication.credentials

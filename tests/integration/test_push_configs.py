@@ -1,5 +1,6 @@
 """The operations on push notification configs: sections 3.1.7 to 3.1.10, and the inline config."""
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from typing import Any, Final
@@ -17,6 +18,7 @@ from a2a.types import (
 )
 from temporalio.client import WorkflowExecutionStatus
 
+from a2a_temporal import PushOptions
 from a2a_temporal._log import wire
 from tests.conftest import NewCluster
 from tests.support.calls import Caller, over_every_binding, refused
@@ -84,6 +86,26 @@ async def test_set_get_list_and_delete(cluster: Cluster) -> None:
             ]
 
     await over_every_binding(cluster.caller, scenario)
+
+
+async def test_configs_set_at_the_same_time_share_one_limit(cluster: Cluster) -> None:
+    most = PushOptions().maximum_configs
+    for text in ("ask it", "answer"):
+        task_id = (await cluster.caller.send_task(text))["id"]
+        async with hook() as receiver:
+            results = await asyncio.gather(
+                *(
+                    set_config(cluster.caller, task_id, {"url": f"{receiver.url}/{number}"})
+                    for number in range(most + 4)
+                ),
+                return_exceptions=True,
+            )
+            accepted = {each["id"] for each in results if not isinstance(each, BaseException)}
+            errors = [each for each in results if isinstance(each, CallError)]
+            assert [error.code for error in errors] == [INVALID_PARAMS] * 4
+            listed = (await list_configs(cluster.caller, task_id))["configs"]
+            assert {each["id"] for each in listed} == accepted
+            assert len(listed) == most
 
 
 async def test_a_client_that_repeats_its_config_with_each_message_sets_it_once(

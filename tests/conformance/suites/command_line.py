@@ -11,6 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
+
+import psutil
+
+from tests.support.waiting import eventually
 
 _CALL_SECONDS: Final = 40
 _TASK_ID: Final = re.compile(r'"(?:task_?id|taskId|id)": *"([0-9a-f-]{36})"')
@@ -25,19 +30,38 @@ class _Cli:
 
     async def call(self, *command: str, output: str = "json") -> str:
         """Run a command to its end; what it has printed."""
-        child = await asyncio.create_subprocess_exec(
+        return await self.printed(await self.start(*command, output=output))
+
+    async def start(self, *command: str, output: str) -> asyncio.subprocess.Process:
+        """Begin a command."""
+        return await asyncio.create_subprocess_exec(
             self.program,
             *("--output", output, *command, "--url", self.url),
             env=self.env,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
+
+    async def printed(self, child: asyncio.subprocess.Process) -> str:
+        """Wait until a command ends; what it has printed."""
         try:
             printed, _ = await asyncio.wait_for(child.communicate(), _CALL_SECONDS)
         except asyncio.TimeoutError:
             child.kill()
             return "no end within the time"
         return printed.decode(errors="replace")
+
+    async def connected(self, child: asyncio.subprocess.Process) -> None:
+        """Wait until a command speaks with the server; it says nothing when it has subscribed."""
+        port = urlsplit(self.url).port
+
+        def is_connected() -> bool:
+            if child.returncode is not None:
+                return True
+            connections = psutil.Process(child.pid).net_connections("tcp")
+            return any(each.raddr and each.raddr.port == port for each in connections)
+
+        await eventually(is_connected, within=_CALL_SECONDS)
 
 
 async def walk(program: Path, url: str) -> int:
@@ -63,10 +87,10 @@ async def _steps(cli: _Cli) -> dict[str, tuple[str, str]]:
         "stream": (await cli.call("message", "stream", "--text", "tck-stream-basic"), "completed"),
     }
     task_id = await _started(cli)
-    watching = asyncio.create_task(cli.call("task", "resubscribe", task_id, output="ndjson"))
-    await asyncio.sleep(3)  # the client says nothing when it has subscribed
+    watching = await cli.start("task", "resubscribe", task_id, output="ndjson")
+    await cli.connected(watching)
     steps["cancel"] = (await cli.call("task", "cancel", task_id), _ENDED)
-    steps["resubscribed, canceled by another"] = (await watching, _ENDED)
+    steps["resubscribed, canceled by another"] = (await cli.printed(watching), _ENDED)
     steps["get"] = (await cli.call("task", "get", task_id), _ENDED)
     steps["list, several pages"] = (await cli.call("task", "list", "--page-size", "3"), task_id)
     held = await _started(cli)

@@ -43,6 +43,19 @@ def test_configs_are_set_replaced_and_deleted() -> None:
     assert urls(state) == {"c1": "https://new.example.com/"}
 
 
+def test_a_full_task_takes_changes_but_no_further_config() -> None:
+    state = begin(started())
+    apply(state, set=FIRST, most=1)
+    revision = state.push_revision
+    apply(state, set=SECOND, most=1)
+    assert (urls(state), state.push_revision) == ({"c1": FIRST["url"]}, revision)
+    apply(state, set={**FIRST, "url": "https://new.example.com/"}, most=1)
+    assert urls(state) == {"c1": "https://new.example.com/"}
+    apply(state, delete="c1")
+    apply(state, set=SECOND, most=1)
+    assert urls(state) == {"c2": SECOND["url"]}
+
+
 def test_a_replaced_config_is_the_same_receiver_and_a_deleted_one_begins_anew() -> None:
     state = begin(replace(started(), push_config=FIRST))
     first = state.push_configs["c1"]
