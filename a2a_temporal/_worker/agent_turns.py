@@ -64,9 +64,16 @@ class AgentTurns:
             await self._cancel(turns)
 
     async def _run_turns(self) -> None:
+        held_back = self._held_back()
         while not self._log.state.terminal and not self.cancel_requested:
-            await workflow.wait_condition(lambda: bool(self._inbox))
+            await workflow.wait_condition(
+                lambda held=held_back: bool(self._inbox) or (held and not self._log.inbox)
+            )
+            if not self._inbox:
+                self._log.emit_status(TaskState.TASK_STATE_COMPLETED)
+                return
             threshold = await self._run_turn(self._inbox.popleft())
+            held_back = self._held_back()
             if self._log.continue_as_new_due(threshold):
                 self._hand_over()
 
@@ -82,7 +89,7 @@ class AgentTurns:
 
     async def _run_turn(self, received: ReceivedMessage) -> int | None:
         """Run one turn; returns after how much history a new run is to take over."""
-        turn = self._log.state.accepted[received.message.message_id].turn
+        turn = self._turn_number()
         attempts = 0
         self._running = True
         try:
@@ -99,6 +106,24 @@ class AgentTurns:
                     attempts += self._options.maximum_attempts
         finally:
             self._running = False
+
+    def _held_back(self) -> bool:
+        """Say whether the agent has completed while messages waited, so that the task went on.
+
+        The author's code may take those, and then the task ends without a further turn.
+        """
+        state = self._log.state
+        return state.turn_done and not state.terminal and not state.interrupted
+
+    def _turn_number(self) -> int:
+        """Return the number of the last message before those that wait.
+
+        That is the one the agent is to handle, or an answer that the author's code has taken since:
+        whoever sent that waits for what the agent does now.
+        """
+        state = self._log.state
+        waiting = (state.accepted[each.message.message_id].turn for each in self._inbox)
+        return min(waiting, default=state.turns + 1) - 1
 
     async def _run_attempts(self, turn_input: TurnInput) -> int | None:
         attempts = workflow.start_activity(

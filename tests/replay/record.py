@@ -10,20 +10,34 @@ import re
 import sys
 import tempfile
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from a2a.types.a2a_pb2 import AgentCard
 from temporalio.client import Client, WorkflowHistory
+from temporalio.worker import Worker
 
-from a2a_temporal import AgentOptions
-from a2a_temporal._log.wire import TASK_QUERY
-from tests.replay.shapes import CONTINUES_AFTER, SHAPES, Scene, Shape
-from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
+from a2a_temporal import (
+    A2APlugin,
+    AgentOptions,
+    HandlerOptions,
+    PushOptions,
+    TemporalRequestHandler,
+)
+from a2a_temporal._log.wire import AGENT_WORKFLOW, TASK_QUERY, late_configs_id, push_workflow_id
+from tests.replay.flow import Flow
+from tests.replay.shapes import CONTINUES_AFTER, SHAPES, Scene, Shape, pushed
+from tests.support.in_process import CARD, Scripted, Served, new_task_queue
 from tests.support.logs import first_run, successor_of
 from tests.support.temporal_server import running_server
 from tests.support.waiting import eventually, within
 
 HISTORIES = Path(__file__).parent / "histories"
+PUSH = PushOptions(allowed_hosts=["127.0.0.1"], initial_interval=timedelta(milliseconds=200))
+PUSHING_CARD = AgentCard()
+PUSHING_CARD.CopyFrom(CARD)
+PUSHING_CARD.capabilities.push_notifications = True
 
 
 async def main(names: list[str]) -> None:
@@ -41,23 +55,46 @@ async def record(client: Client, shape: Shape) -> None:
         retry_interval=timedelta(milliseconds=50),
         continue_as_new_after=CONTINUES_AFTER.get(shape.__name__),
     )
-    async with (
-        agent_worker(client, queue, agent=scripted, options=options),
-        served(client, queue) as agent,
-    ):
-        task_id = await shape(Scene(client, agent, scripted))
+    plugin = A2APlugin(agent_executor=scripted, options=options, push=PUSH)
+    agent, flow = (
+        TemporalRequestHandler(
+            client,
+            agent_card=PUSHING_CARD,
+            task_queue=queue,
+            workflow=workflow,
+            options=HandlerOptions(push=PUSH),
+        )
+        for workflow in (AGENT_WORKFLOW, Flow)
+    )
+    async with Worker(client, task_queue=queue, workflows=[Flow], plugins=[plugin]):
+        scene = Scene(
+            client,
+            Served(handler=agent, task_queue=queue),
+            Served(handler=flow, task_queue=queue),
+            scripted,
+        )
+        task_id = await shape(scene)
         await eventually(lambda: _closed(client, task_id), within=20, what="the close")
         run_id, number = await first_run(client, task_id), 1
         while run_id:
-            await _write(client, f"{shape.__name__}-{number}", task_id, run_id)
+            name = f"{shape.__name__}-{number}"
+            await _write(client, name, task_id, run_id)
+            said = await client.get_workflow_handle(task_id, run_id=run_id).query(TASK_QUERY)
+            _dump(HISTORIES / f"{name}.task.json", said)
             run_id, number = await successor_of(client, task_id, run_id), number + 1
+        if shape is pushed:
+            for beside in (push_workflow_id(task_id, 1), late_configs_id(task_id, 1)):
+                await eventually(partial(_closed, client, beside), within=20, what="the close")
+                kind = beside.removeprefix(f"{task_id}/").replace("/", "-")
+                await _write(client, f"{shape.__name__}-{kind}", beside, "")
+        await agent.aclose()
+        await flow.aclose()
 
 
-async def _write(client: Client, name: str, task_id: str, run_id: str) -> None:
-    workflow = client.get_workflow_handle(task_id, run_id=run_id)
+async def _write(client: Client, name: str, workflow_id: str, run_id: str) -> None:
+    workflow = client.get_workflow_handle(workflow_id, run_id=run_id or None)
     history: WorkflowHistory = await workflow.fetch_history()
     _dump(HISTORIES / f"{name}.json", _without_traces(history.to_json_dict()))
-    _dump(HISTORIES / f"{name}.task.json", await workflow.query(TASK_QUERY))
     print(f"{name}: {len(history.events)} events")
 
 

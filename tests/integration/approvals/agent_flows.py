@@ -1,0 +1,37 @@
+"""Workflows of which an ``AgentExecutor`` is a part."""
+
+import asyncio
+
+from temporalio import workflow
+
+from a2a_temporal.workflow import TaskRun, TaskStart
+
+
+@workflow.defn
+class AgentAfterApproval:
+    """Asks first, then lets the agent work."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Ask, then hand over."""
+        await self.task.require_approval("Let the agent work?")
+        await self.task.require_input("How fast?")
+        await self.task.run_agent()
+
+
+@workflow.defn
+class AgentBesideQuestion:
+    """Asks while the agent works."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Do both at once."""
+        await asyncio.gather(self.task.run_agent(), self.task.require_input("Which colour?"))

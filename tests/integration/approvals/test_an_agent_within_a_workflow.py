@@ -1,0 +1,56 @@
+"""An author's workflow asks, and lets an ``AgentExecutor`` work: ``TaskRun.run_agent``.
+
+Answers are messages of the task as well, but not of the agent: it must not wait for them, nor they
+for it.
+"""
+
+import asyncio
+
+from temporalio.client import Client
+
+from a2a_temporal import Agent
+from a2a_temporal.testing import running_agent, state_of, status_text
+from tests.integration.approvals.agent_flows import AgentAfterApproval, AgentBesideQuestion
+from tests.support.in_process import CARD, Scripted
+from tests.support.waiting import within
+
+
+async def test_the_agent_works_once_people_have_answered(skipping: Client) -> None:
+    agent = Agent(card=CARD, executor=Scripted(), workflow=AgentAfterApproval)
+    async with running_agent(skipping, agent, max_cached_workflows=0) as running:
+        task = await running.send("chunks:2")
+        await running.send("yes", task=task)
+        done = await within(20, running.send("fast", task=task), what="the agent's end")
+        assert state_of(done) == "completed"
+        (artifact,) = done.artifacts
+        assert [part.text for part in artifact.parts] == ["3.0 ", "3.1 "]
+        await running.replay()
+
+
+async def test_the_agent_may_ask_in_its_turn(skipping: Client) -> None:
+    agent = Agent(card=CARD, executor=Scripted(), workflow=AgentAfterApproval)
+    async with running_agent(skipping, agent, max_cached_workflows=0) as running:
+        task = await running.send("ask:where?")
+        await running.send("yes", task=task)
+        asked = await within(20, running.send("fast", task=task), what="the agent's question")
+        assert (state_of(asked), status_text(asked)) == ("input-required", "where?")
+        done = await within(20, running.send("chunks:1", task=task), what="the agent's end")
+        assert state_of(done) == "completed"
+        assert [len(artifact.parts) for artifact in done.artifacts] == [1]
+        await running.replay()
+
+
+async def test_an_answer_that_comes_while_the_agent_works_keeps_nobody_waiting(
+    skipping: Client,
+) -> None:
+    scripted = Scripted()
+    agent = Agent(card=CARD, executor=scripted, workflow=AgentBesideQuestion)
+    async with running_agent(skipping, agent) as running:
+        task = await running.send("gate chunks:1")
+        assert status_text(task) == "Which colour?"
+        answering = asyncio.create_task(running.send("red", task=task))
+        await running.told(task, "Thank you.")
+        scripted.gate.set()
+        done = await within(20, answering, what="the end")
+        assert state_of(done) == "completed"
+        assert len(done.artifacts) == 1
