@@ -4,7 +4,6 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
-from typing import NoReturn
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -34,7 +33,7 @@ class AgentTurns:
     Args:
         log: The task's log.
         inbox: Where the messages wait that the agent is to handle.
-        continue_as_new: Lets a new run take over; by default with the inbox alone.
+        continue_as_new: Lets a new run take over, or returns where none may.
 
     Attributes:
         failure: What Temporal says of the turn that failed the task, if one did.
@@ -45,14 +44,14 @@ class AgentTurns:
         log: TaskLog,
         inbox: deque[ReceivedMessage],
         *,
-        continue_as_new: Callable[[], NoReturn] | None = None,
+        continue_as_new: Callable[[], None],
     ) -> None:
         self.failure: ActivityError | None = None
         self.cancel_requested = False
         self._options: AgentOptions = workflow.extern_functions()[OPTIONS_FUNCTION]()
         self._log = log
         self._inbox = inbox
-        self._hand_over = continue_as_new or (lambda: log.continue_as_new(inbox))
+        self._continue_as_new = continue_as_new
         self._running = False
 
     async def run(self) -> None:
@@ -75,7 +74,7 @@ class AgentTurns:
             threshold = await self._run_turn(self._inbox.popleft())
             held_back = self._held_back()
             if self._log.continue_as_new_due(threshold):
-                self._hand_over()
+                self._continue_as_new()
 
     async def _cancel(self, turns: "asyncio.Task[None]") -> None:
         self.cancel_requested = True

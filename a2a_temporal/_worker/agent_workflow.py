@@ -27,7 +27,11 @@ class AgentWorkflow:
     @workflow.init
     def __init__(self, start: TaskStart) -> None:
         self._log = TaskLog(start)
-        self._turns = AgentTurns(self._log, self._log.inbox)
+        self._turns = AgentTurns(
+            self._log,
+            self._log.inbox,
+            continue_as_new=lambda: self._log.continue_as_new(self._log.inbox),
+        )
 
     @workflow.run
     async def run(self, start: TaskStart) -> dict[str, Any]:

@@ -69,6 +69,10 @@ class Desk:
 
     Args:
         log: The task's log.
+
+    Attributes:
+        messages: What clients have said that answers nothing.
+        asked: How many requests there have been, in all runs.
     """
 
     def __init__(self, log: TaskLog) -> None:
@@ -76,10 +80,11 @@ class Desk:
         self._log = log
         self._cases: list[Case] = []
         self._signals: deque[Answer | tuple[Verdict, Any]] = deque()
-        self._asked = 0
+        self.asked = 0
         self._approvals = 0
         self._approvers: list[str] = []
         self._seen: dict[str, None] = {}
+        self._shown_in = ""
         for signal, verdict in _VERDICTS.items():
             workflow.set_signal_handler(signal, self._receiver(verdict))
         workflow.set_signal_handler(wire.DECISION_SIGNAL, self._receive_decision)
@@ -92,11 +97,15 @@ class Desk:
     async def serve(self) -> None:
         """Work on what arrives, for ever."""
         while True:
-            await workflow.wait_condition(lambda: bool(self._signals or self._log.inbox))
+            await workflow.wait_condition(
+                lambda: bool(self._signals or self._log.inbox) or self._hidden()
+            )
             while self._signals:
                 self._on_signal(self._signals.popleft())
             while self._log.inbox:
                 self._on_message(self._log.inbox.popleft())
+            if self._hidden():
+                self.publish(" ".join(map(question, self.open_requests)))
 
     def open(self, case: Case, text: str) -> None:
         """Put a request on the desk and tell everybody."""
@@ -109,8 +118,8 @@ class Desk:
 
         Where an approval was asked for before, a bare yes may be meant for that one.
         """
-        self._asked += 1
-        request.id = f"{request.kind}-{self._asked}"
+        self.asked += 1
+        request.id = f"{request.kind}-{self.asked}"
         if request.kind == "approval":
             request.explicit = self._approvals > 0
             self._approvals += 1
@@ -144,6 +153,7 @@ class Desk:
             extensions=sorted(payloads),
             metadata=from_json(payloads, Struct()),
         )
+        self._shown_in = message.message_id
         status = TaskStatus(state=self._state(), message=message)
         self._log.emit(TaskStatusUpdateEvent(status=status))
         self._index_approvers()
@@ -158,11 +168,11 @@ class Desk:
 
     def carried(self) -> dict[str, Any]:
         """Return what the next run needs to know."""
-        return {"asked": self._asked, "approvals": self._approvals, "seen": list(self._seen)}
+        return {"asked": self.asked, "approvals": self._approvals, "seen": list(self._seen)}
 
     def restore(self, carried: dict[str, Any]) -> None:
         """Take over from the previous run."""
-        self._asked = int(carried.get("asked", 0))
+        self.asked = int(carried.get("asked", 0))
         self._approvals = int(carried.get("approvals", 0))
         self._seen = dict.fromkeys(carried.get("seen", []))
 
@@ -299,6 +309,12 @@ class Desk:
 
     # ------------------------------------------------------------- publishing
 
+    def _hidden(self) -> bool:
+        """Say whether somebody else's status, such as an activity's, covers what is open."""
+        state = self._log.state
+        shown = state.task.status.message.message_id == self._shown_in
+        return bool(self._cases) and not shown and not state.terminal
+
     def _state(self) -> TaskState:
         kinds = {case.request.kind for case in self._cases}
         if not kinds:
@@ -355,6 +371,13 @@ def _kept_text(case: Case, answer: Answer) -> str:
         return ""
     given = case.answer
     return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+
+
+def question(request: OpenRequest) -> str:
+    """Return what a request asks in words, and how to answer it."""
+    if request.kind != "approval":
+        return request.summary
+    return f"{request.summary} {how_to_answer(request)}"
 
 
 def how_to_answer(request: OpenRequest) -> str:

@@ -25,7 +25,7 @@ with workflow.unsafe.imports_passed_through():
         Desk,
         deadline_text,
         details_of,
-        how_to_answer,
+        question,
         until,
     )
     from a2a_temporal._worker.parts import Content, data_of, parts_of, text_of
@@ -79,6 +79,7 @@ class TaskRun:
             self._first = self._log.inbox.popleft()
         else:
             self._desk.restore(start.snapshot.get("desk", {}))
+        self._begun = self._done_so_far()
         self._serving = asyncio.create_task(self._serve())
         # The loop is the workflow instance's own. A run id would not do: a replayer in this process
         # has instances of the same run.
@@ -146,8 +147,14 @@ class TaskRun:
     # ------------------------------------------------------------------- tell
 
     def working(self, text: str = "") -> None:
-        """Report progress: the task is WORKING, with an optional text."""
-        self._log.emit_status(TaskState.TASK_STATE_WORKING, text)
+        """Report progress: the task is WORKING, with an optional text.
+
+        While a request is open, the text is told beside it and the task goes on waiting.
+        """
+        if not self._desk.open_requests:
+            self._log.emit_status(TaskState.TASK_STATE_WORKING, text)
+        elif text:
+            self._desk.publish(text)
 
     def add_artifact(
         self,
@@ -255,24 +262,37 @@ class TaskRun:
         request.excluded = self.owner if approvers.exclude_requester else ""
         request.named = approvers.exclude_requester
         request.verified_only = approvers.verified_only
-        text = f"{summary} {how_to_answer(request)}"
-        await self._wait(case, text, timeout=timeout, remind_every=remind_every)
+        await self._wait(case, question(request), timeout=timeout, remind_every=remind_every)
         while not case.outcome and isinstance(rule, Escalate):
             timeout = rule.timeout or timeout
             request.approvers, request.records = list(rule.names), []
             request.quorum = rule.quorum
             request.deadline = deadline_text(timeout)
-            text = f"Escalated to {', '.join(rule.names)}: {summary} {how_to_answer(request)}"
+            text = f"Escalated to {', '.join(rule.names)}: {question(request)}"
             rule = rule.then
             await self._wait(case, text, timeout=timeout, remind_every=remind_every)
         return self._decision(case, rule, details)
 
-    async def run_agent(self) -> None:
-        """Let the worker's ``AgentExecutor`` handle the task, turn by turn, until it has ended."""
+    async def run_agent(self, *, carried: Any = None) -> None:
+        """Let the worker's ``AgentExecutor`` handle the task, turn by turn, until it has ended.
+
+        When the history has grown long, a new run takes over, and the workflow's code begins anew.
+        Where it does anything before this, it has to know: give ``carried``, and look at
+        :attr:`carried` first. Without, such a workflow stays in its run.
+
+        Args:
+            carried: What the new run reads from :attr:`carried`, as JSON.
+        """
         if self._first is not None:
             self._desk.messages.appendleft(self._first)
             self._first = None
-        turns = AgentTurns(self._log, self._desk.messages, continue_as_new=self._hand_over)
+        may_begin_anew = carried is not None or self._done_so_far() == self._begun
+
+        def continue_as_new() -> None:
+            if may_begin_anew and not self._desk.open_requests:
+                self.continue_as_new(self.carried if carried is None else carried)
+
+        turns = AgentTurns(self._log, self._desk.messages, continue_as_new=continue_as_new)
         await turns.run()
         if turns.failure is not None:
             raise turns.failure
@@ -295,13 +315,10 @@ class TaskRun:
             )
         state = self._log.state
         state.start = replace(state.start, carried=carried)
-        self._hand_over()
-
-    # ---------------------------------------------------------------- helpers
-
-    def _hand_over(self) -> NoReturn:
         waiting = [*self._desk.messages, *self._log.inbox]
         self._log.continue_as_new(waiting, also={"desk": self._desk.carried()})
+
+    # ---------------------------------------------------------------- helpers
 
     def _end(self, state: TaskState, text: str = "") -> None:
         self._log.emit_status(state, text)
@@ -312,6 +329,10 @@ class TaskRun:
             await self._desk.serve()
         except Exception as failure:  # the guard turns it into the task's failure
             self.failure = failure
+
+    def _done_so_far(self) -> tuple[int, int]:
+        """Return what grows when the author's code has waited for something, or asked."""
+        return workflow.info().get_current_history_length(), self._desk.asked
 
     def _case(
         self,

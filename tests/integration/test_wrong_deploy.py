@@ -47,7 +47,7 @@ class WrongAgentWorkflow:
     @workflow.init
     def __init__(self, start: TaskStart) -> None:
         log = TaskLog(start)
-        self._turns = AgentTurns(log, log.inbox)
+        self._turns = AgentTurns(log, log.inbox, continue_as_new=lambda: None)
 
     @workflow.run
     async def run(self, start: TaskStart) -> None:

@@ -35,3 +35,19 @@ class AgentBesideQuestion:
     async def run(self, start: TaskStart) -> None:
         """Do both at once."""
         await asyncio.gather(self.task.run_agent(), self.task.require_input("Which colour?"))
+
+
+@workflow.defn
+class LongAgentAfterApproval:
+    """The same; a new run knows that people have answered."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Ask in the first run only."""
+        if self.task.carried != "approved":
+            await self.task.require_approval("Let the agent work?")
+        await self.task.run_agent(carried="approved")

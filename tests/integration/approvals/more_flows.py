@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from temporalio import activity, workflow
+from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 
 from a2a_temporal import PublicError
@@ -215,6 +216,30 @@ async def write_report(chunks: int) -> str:
                 raise RuntimeError("the first attempt dies")
             await task.add_artifact(f"{number};", artifact_id="report", append=number > 0)
     return "written"
+
+
+@workflow.defn
+class AsksAndWorks:
+    """Works, and reports it, while people are asked."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Do both at once."""
+        await asyncio.gather(self.task.require_approval("Publish it?"), self._work())
+
+    async def _work(self) -> None:
+        await workflow.sleep(1)
+        await workflow.execute_activity(
+            write_report,
+            4,
+            start_to_close_timeout=timedelta(seconds=10),
+            retry_policy=RetryPolicy(initial_interval=timedelta(milliseconds=10)),
+        )
+        self.task.working("The report is written")
 
 
 @workflow.defn

@@ -8,11 +8,18 @@ import asyncio
 
 from temporalio.client import Client
 
-from a2a_temporal import Agent
+from a2a_temporal import Agent, AgentOptions
 from a2a_temporal.testing import running_agent, state_of, status_text
-from tests.integration.approvals.agent_flows import AgentAfterApproval, AgentBesideQuestion
+from tests.integration.approvals.agent_flows import (
+    AgentAfterApproval,
+    AgentBesideQuestion,
+    LongAgentAfterApproval,
+)
 from tests.support.in_process import CARD, Scripted
+from tests.support.logs import first_run
 from tests.support.waiting import within
+
+SHORT_RUNS = AgentOptions(continue_as_new_after=10)
 
 
 async def test_the_agent_works_once_people_have_answered(skipping: Client) -> None:
@@ -54,3 +61,40 @@ async def test_an_answer_that_comes_while_the_agent_works_keeps_nobody_waiting(
         done = await within(20, answering, what="the end")
         assert state_of(done) == "completed"
         assert len(done.artifacts) == 1
+
+
+async def test_people_are_not_asked_again_when_the_history_grows_long(skipping: Client) -> None:
+    agent = Agent(
+        card=CARD,
+        executor=Scripted(),
+        workflow=AgentAfterApproval,
+        agent_options=SHORT_RUNS,
+    )
+    async with running_agent(skipping, agent) as running:
+        task = await running.send("ask:where?")
+        await running.send("yes", task=task)
+        for answer in ("fast", "ask:where?", "ask:where?"):
+            asked = await within(20, running.send(answer, task=task), what="the agent's question")
+            assert (state_of(asked), status_text(asked)) == ("input-required", "where?")
+        done = await within(20, running.send("chunks:1", task=task), what="the agent's end")
+        assert state_of(done) == "completed"
+        assert len(await running.records(task)) == 2
+
+
+async def test_a_new_run_takes_over_with_what_the_author_hands_on(skipping: Client) -> None:
+    agent = Agent(
+        card=CARD,
+        executor=Scripted(),
+        workflow=LongAgentAfterApproval,
+        agent_options=SHORT_RUNS,
+    )
+    async with running_agent(skipping, agent) as running:
+        task = await running.send("ask:where?")
+        for answer in ("yes", "ask:where?", "ask:where?"):
+            asked = await within(20, running.send(answer, task=task), what="the agent's question")
+            assert (state_of(asked), status_text(asked)) == ("input-required", "where?")
+        description = await running.workflow(task).describe()
+        assert description.run_id != await first_run(skipping, task.id)
+        done = await within(20, running.send("chunks:1", task=task), what="the agent's end")
+        assert state_of(done) == "completed"
+        assert len(await running.records(task)) == 1
