@@ -48,7 +48,7 @@ class Child:
         assert self._process.stdout is not None
         line = await asyncio.wait_for(self._process.stdout.readline(), within)
         if not line:
-            raise RuntimeError(f"{self._module} ended early. Its log ends:\n{self._tail()}")
+            raise RuntimeError(f"{self._module} ended early. Its log ends:\n{self.log_end()}")
         return json.loads(line)
 
     @property
@@ -66,7 +66,8 @@ class Child:
             self._process.kill()
             await self._process.wait()
 
-    def _tail(self) -> str:
+    def log_end(self) -> str:
+        """Return the last lines that the process has logged."""
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-15:])
 
 

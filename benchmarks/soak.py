@@ -62,6 +62,7 @@ class Readings:
         default_factory=dict[str, list[tuple[float, int]]]
     )
     failed: list[str] = field(default_factory=list[str])
+    log_ends: list[str] = field(default_factory=list[str])
     dropped: int = 0
 
     def ends(self, seconds: float) -> tuple[list[float], list[float]]:
@@ -140,6 +141,8 @@ async def soak(directory: Path) -> tuple[Readings, float]:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
         readings.dropped = (await watchers.ask(report=True))["dropped"]
+        if readings.failed:
+            readings.log_ends = [f"{name}:\n{each.log_end()}" for name, each in processes.items()]
         return readings, seconds
 
 
@@ -198,7 +201,8 @@ async def _one(http: httpx.AsyncClient, readings: Readings, begun: float) -> Non
         task = await _send(http, "answer")
         assert task["status"]["state"] == "TASK_STATE_COMPLETED", task
     except (AssertionError, httpx.HTTPError) as error:
-        readings.failed.append(repr(error))
+        said = error.response.text if isinstance(error, httpx.HTTPStatusError) else repr(error)
+        readings.failed.append(f"after {at - begun:.0f} s: {said}")
         return
     readings.latency.append((at - begun, (time.monotonic() - at) * 1e3))
 
@@ -260,8 +264,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = judged(readings, seconds)
     for row in rows:
         print(f"{'ok ' if row.ok else 'NO '} {row.what}: {row.figure} {row.bar}")
-    for failure in readings.failed[:5]:
-        print(f"    {failure}")
+    for line in [*readings.failed[:5], *readings.log_ends]:
+        print(line)
     if options.write:
         report.write_soak(written(rows, load=load))
     return 0 if all(row.ok for row in rows) else 1
