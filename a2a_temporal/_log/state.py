@@ -172,6 +172,9 @@ def begins_as(start: TaskStart) -> TaskState:
 
 def snapshot(state: LogState) -> dict[str, Any]:
     """Return ``state`` as plain JSON for the next run of the workflow (continue-as-new)."""
+    checkpoint = state.checkpoint
+    if state.turn_done:  # nothing of the turn is dropped any more
+        checkpoint = Checkpoint(asked=checkpoint.asked)
     return {
         "task": to_json(state.task),
         "accepted": {
@@ -188,7 +191,7 @@ def snapshot(state: LogState) -> dict[str, Any]:
         "push_configs": push_configs_to_json(state.push_configs),
         "push_revision": state.push_revision,
         "entries": state.entries,
-        **({} if state.turn_done else {"checkpoint": state.checkpoint.to_json()}),
+        "checkpoint": checkpoint.to_json(),
     }
 
 

@@ -153,8 +153,8 @@ class Desk:
             extensions=sorted(payloads),
             metadata=from_json(payloads, Struct()),
         )
-        self._shown_in = message.message_id
         status = TaskStatus(state=self._state(), message=message)
+        self._shown_in = message.message_id
         self._log.emit(TaskStatusUpdateEvent(status=status))
         self._index_approvers()
         self.show()
@@ -312,13 +312,15 @@ class Desk:
     def _hidden(self) -> bool:
         """Say whether somebody else's status, such as an activity's, covers what is open."""
         state = self._log.state
-        shown = state.task.status.message.message_id == self._shown_in
-        return bool(self._cases) and not shown and not state.terminal
+        ours = state.task.status.message.message_id == self._shown_in
+        return bool(self._cases) and not state.terminal and not (ours and state.interrupted)
 
     def _state(self) -> TaskState:
         kinds = {case.request.kind for case in self._cases}
         if not kinds:
-            return TaskState.TASK_STATE_WORKING
+            log = self._log.state
+            agent_asks = log.interrupted and log.checkpoint.asked
+            return log.task.status.state if agent_asks else TaskState.TASK_STATE_WORKING
         if kinds == {"auth"}:
             return TaskState.TASK_STATE_AUTH_REQUIRED
         return TaskState.TASK_STATE_INPUT_REQUIRED

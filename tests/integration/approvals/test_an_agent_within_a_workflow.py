@@ -47,6 +47,23 @@ async def test_the_agent_may_ask_in_its_turn(skipping: Client) -> None:
         await running.replay()
 
 
+async def test_an_answer_nobody_asked_for_leaves_the_agents_question_open(
+    skipping: Client,
+) -> None:
+    agent = Agent(card=CARD, executor=Scripted(), workflow=AgentAfterApproval)
+    async with running_agent(skipping, agent, max_cached_workflows=0) as running:
+        task = await running.send("ask:where?")
+        await running.send("yes", task=task)
+        await within(20, running.send("fast", task=task), what="the agent's question")
+        await running.workflow(task).signal("approve", {"by": "ann"})
+        await running.told(task, "That answer did not count.")
+        assert state_of((await running.state(task)).task) == "input-required"
+        await running.workflow(task).signal("approve", {"by": "ann"})
+        done = await within(20, running.send("chunks:1", task=task), what="the agent's end")
+        assert state_of(done) == "completed"
+        await running.replay()
+
+
 async def test_an_answer_that_comes_while_the_agent_works_keeps_nobody_waiting(
     skipping: Client,
 ) -> None:
