@@ -9,11 +9,12 @@ RUNTIME := $(VENV)/.installed-runtime
 DEV     := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test check format bench suites chaos soak versions clean
+.PHONY: help demo setup test long check format bench suites chaos soak versions clean
 
 help:
 	@echo "make demo    a task survives the death of its worker and its server (under a minute)"
 	@echo "make test    all tests, against a real Temporal dev server"
+	@echo "make long    the tests that take many minutes: thousands of turns, of approvals"
 	@echo "make check   ruff, pyright (strict), import-linter"
 	@echo "make bench   the benchmark table -> benchmarks/RESULTS.md"
 	@echo "make suites  third-party conformance suites against the bench agent"
@@ -70,9 +71,11 @@ suites: $(DEV)
 chaos: $(DEV)
 	@$(BIN)/python -m pytest tests/chaos -s
 
+long: $(DEV)
+	@$(BIN)/python -m pytest -m long tests
+
 # SOAK_MINUTES, SOAK_PARKED and SOAK_RATE make it shorter or smaller.
 soak: $(DEV)
-	@$(BIN)/python -m pytest -m soak tests
 	@$(BIN)/python -m benchmarks.soak --write
 
 # Each resolution in an environment of its own; UV is the resolver that knows the lowest.

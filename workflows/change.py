@@ -18,6 +18,7 @@ with workflow.unsafe.imports_passed_through():
 
 Act = Callable[[Change, str], Awaitable[str]]
 SOON = timedelta(minutes=5)
+PATIENCE = timedelta(hours=1)  # without a limit, what fails is tried again for ever
 OPERATORS = Approvers("operations", exclude_requester=True, verified_only=True)
 
 
@@ -33,7 +34,7 @@ class ProductionChange:
     async def run(self, start: TaskStart) -> None:
         """Ask, wait for the window, deploy, watch."""
         change = await workflow.execute_activity(
-            read_change, args=[self.task.text, self.task.data], start_to_close_timeout=SOON
+            read_change, args=[self.task.text, self.task.data], schedule_to_close_timeout=SOON
         )
         decision = await self.task.require_approval(
             f"Deploy {change}?", details=change, approvers=OPERATORS, timeout=timedelta(days=7)
@@ -62,7 +63,9 @@ class ProductionChange:
     async def act(self, what: Act, change: Change) -> None:
         """Do something to production, once, and tell."""
         key = self.task.idempotency_key(what.__name__)
-        log = await workflow.execute_activity(what, args=[change, key], start_to_close_timeout=SOON)
+        log = await workflow.execute_activity(
+            what, args=[change, key], start_to_close_timeout=SOON, schedule_to_close_timeout=PATIENCE
+        )
         self.task.add_artifact(f"{log}\n", name="log", artifact_id="log", append=True)
 
 

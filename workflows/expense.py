@@ -16,7 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.expenses import pay, read_expense
 
 SOON = timedelta(seconds=30)
-DAY = timedelta(days=1)
+DAY = timedelta(days=1)  # without a limit, a payment that fails is tried again for ever
 
 
 @workflow.defn
@@ -31,7 +31,7 @@ class ExpenseApproval:
     async def run(self, start: TaskStart) -> None:
         """Read, ask, pay."""
         expense = await workflow.execute_activity(
-            read_expense, args=[self.task.text, self.task.data], start_to_close_timeout=SOON
+            read_expense, args=[self.task.text, self.task.data], schedule_to_close_timeout=SOON
         )
         decision = await self.task.require_approval(
             f"Pay {expense}?",
@@ -49,6 +49,7 @@ class ExpenseApproval:
             pay,
             args=[decision.details, self.task.idempotency_key("payment")],
             start_to_close_timeout=SOON,
+            schedule_to_close_timeout=DAY,
         )
         self.task.add_artifact(f"{receipt}: {decision.details}", name="receipt")
         self.task.complete(f"Paid. Approved by {' and '.join(decision.decided_by)}.")

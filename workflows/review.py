@@ -53,6 +53,7 @@ class ContentReview:
             publish,
             args=[article, self.task.idempotency_key("publish")],
             start_to_close_timeout=timedelta(minutes=1),
+            schedule_to_close_timeout=timedelta(days=1),
         )
         self.task.add_artifact(f"{article.title}\n\n{article.body}", name="article")
         self.task.complete(f"Published at {url}")

@@ -1,5 +1,6 @@
 """Publish progress and artifact chunks of a task from any activity of its workflow."""
 
+import uuid
 from types import TracebackType
 
 from a2a.types.a2a_pb2 import Artifact, TaskArtifactUpdateEvent, TaskState, TaskStatus
@@ -35,8 +36,6 @@ class Publisher:
         if info.workflow_id is None or info.workflow_run_id is None:
             raise RuntimeError("Publisher() needs an activity that a workflow started.")
         client = activity.client()
-        self._count = 0
-        self._prefix = f"{info.activity_id}-{info.attempt}"
         self._queue = PublishingQueue(
             sender(client, info.workflow_id, info.workflow_run_id),
             turn=0,
@@ -48,8 +47,7 @@ class Publisher:
 
     async def working(self, text: str) -> None:
         """Report progress; it is in the log at once."""
-        self._count += 1
-        message = agent_message(text, message_id=f"{self._prefix}-{self._count}")
+        message = agent_message(text, message_id=str(uuid.uuid4()))
         status = TaskStatus(state=TaskState.TASK_STATE_WORKING, message=message)
         await self._queue.enqueue_event(StatusEvent(status=status))
 

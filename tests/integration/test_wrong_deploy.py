@@ -23,9 +23,9 @@ from tests.support.in_process import CARD, Scripted, Served, agent_worker, new_t
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually, steadily
 
-# In every run a few; `make soak` runs the full size.
+# In every run a few; `make long` runs the full size.
 FEW, MANY = 4, 20
-SIZES = [FEW, pytest.param(MANY, marks=[pytest.mark.soak, pytest.mark.timeout(600)])]
+SIZES = [FEW, pytest.param(MANY, marks=[pytest.mark.long, pytest.mark.timeout(600)])]
 WRONG_FOR = 4.0
 # A workflow task that a wrong worker has taken runs into its time-out, 10 s, before it is given to
 # another; after several such the server waits longer still.

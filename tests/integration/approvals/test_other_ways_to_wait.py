@@ -3,11 +3,12 @@
 import asyncio
 import base64
 import re
+import uuid
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from a2a.types import SubscribeToTaskRequest, TaskState
+from a2a.types import Role, SubscribeToTaskRequest, TaskState
 from temporalio.client import Client, WorkflowExecutionStatus
 
 from a2a_temporal import Agent
@@ -122,6 +123,8 @@ async def test_what_a_lost_attempt_of_an_activity_published_is_built_anew(
         assert state_of(task) == "completed"
         (report,) = task.artifacts
         assert "".join(part.text for part in report.parts) == "0;1;2;3;4;5;"
+        (progress,) = [each for each in task.history if each.role == Role.ROLE_AGENT]
+        assert uuid.UUID(progress.message_id), "no other message has its id"
         await agent.replay()
 
 

@@ -45,7 +45,7 @@ async def park(office: Office, client: Client, number: int) -> None:
     )
 
 
-@pytest.mark.soak
+@pytest.mark.long
 @pytest.mark.timeout(3600)
 async def test_five_thousand_are_listed_and_answerable_within_fifty_megabytes(
     office: Office, tmp_path: Path

@@ -18,7 +18,7 @@ from tests.support.waiting import within
 
 UPDATES, TURNS = 20_000, 3_000
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 
 
 class Stepping(Scripted):
