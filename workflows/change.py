@@ -64,7 +64,10 @@ class ProductionChange:
         """Do something to production, once, and tell."""
         key = self.task.idempotency_key(what.__name__)
         log = await workflow.execute_activity(
-            what, args=[change, key], start_to_close_timeout=SOON, schedule_to_close_timeout=PATIENCE
+            what,
+            args=[change, key],
+            start_to_close_timeout=SOON,
+            schedule_to_close_timeout=PATIENCE,
         )
         self.task.add_artifact(f"{log}\n", name="log", artifact_id="log", append=True)
 

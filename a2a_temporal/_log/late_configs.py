@@ -26,6 +26,7 @@ from a2a_temporal._log.state import (
     parse_push_configs,
     push_configs_to_json,
 )
+from a2a_temporal._reconnecting import reconnecting
 
 _RPC_TIMEOUT = timedelta(seconds=5)
 
@@ -116,7 +117,7 @@ async def _latest(client: Client, task_id: str) -> int:
 async def _exists(client: Client, task_id: str, number: int) -> bool:
     workflow = client.get_workflow_handle(wire.late_configs_id(task_id, number))
     try:
-        await workflow.describe(rpc_timeout=_RPC_TIMEOUT)
+        await reconnecting(lambda: workflow.describe(rpc_timeout=_RPC_TIMEOUT))
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise

@@ -13,6 +13,7 @@ from temporalio.client import Client
 from a2a_temporal._log.fold import fold
 from a2a_temporal._log.history import Successor, entry_of, start_of
 from a2a_temporal._log.state import LogState, begin
+from a2a_temporal._reconnecting import reconnecting
 
 _PAGE_EVENTS = 1000
 _RPC_TIMEOUT = timedelta(seconds=5)
@@ -70,8 +71,10 @@ async def history_events(client: Client, task_id: str, run_id: str) -> AsyncIter
         maximum_page_size=_PAGE_EVENTS,
     )
     while True:
-        page = await client.workflow_service.get_workflow_execution_history(
-            request, retry=True, timeout=_RPC_TIMEOUT
+        page = await reconnecting(
+            lambda: client.workflow_service.get_workflow_execution_history(
+                request, retry=True, timeout=_RPC_TIMEOUT
+            )
         )
         for event in page.history.events:
             yield event

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import hashlib
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -34,6 +34,7 @@ from a2a_temporal._log.requests import (
     record_in,
 )
 from a2a_temporal._log.state import LogState
+from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.engine_errors import is_closed_workflow, is_missing_workflow, within
 from a2a_temporal._server.followers import Followers
 from a2a_temporal._server.parked import (
@@ -157,8 +158,9 @@ class Approvals:
         Raises:
             temporalio.service.RPCError: Temporal did not answer.
         """
-        counted = await self._client.count_workflows(
-            waiting_query(person, view), rpc_timeout=_RPC_TIMEOUT
+        query = waiting_query(person, view)
+        counted = await reconnecting(
+            lambda: self._client.count_workflows(query, rpc_timeout=_RPC_TIMEOUT)
         )
         return counted.count
 
@@ -243,14 +245,16 @@ class Approvals:
     async def _list(
         self, person: Person, view: View, size: int, token: bytes
     ) -> ListWorkflowExecutionsResponse:
-        listing = self._client.workflow_service.list_workflow_executions(
-            ListWorkflowExecutionsRequest(
-                namespace=self._client.namespace,
-                page_size=size,
-                next_page_token=token,
-                query=waiting_query(person, view),
-            ),
-            timeout=_RPC_TIMEOUT,
+        request = ListWorkflowExecutionsRequest(
+            namespace=self._client.namespace,
+            page_size=size,
+            next_page_token=token,
+            query=waiting_query(person, view),
+        )
+        listing = reconnecting(
+            lambda: self._client.workflow_service.list_workflow_executions(
+                request, timeout=_RPC_TIMEOUT
+            )
         )
         try:
             return await within(_RPC_TIMEOUT, listing)
@@ -307,7 +311,10 @@ class Approvals:
     ) -> Outcome:
         workflow = self._client.get_workflow_handle(state.task.id)
         try:
-            await within(_RPC_TIMEOUT, workflow.signal(signal, value, rpc_timeout=_RPC_TIMEOUT))
+            signaled: Awaitable[None] = reconnecting(
+                lambda: workflow.signal(signal, value, rpc_timeout=_RPC_TIMEOUT)
+            )
+            await within(_RPC_TIMEOUT, signaled)
         except RPCError as error:
             if is_closed_workflow(error):
                 raise RefusedError(ENDED) from error

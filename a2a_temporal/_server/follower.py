@@ -29,6 +29,7 @@ from a2a_temporal._log.history import Successor, entry_of, start_of
 from a2a_temporal._log.protojson import StreamEvent
 from a2a_temporal._log.reading import NoTaskError
 from a2a_temporal._log.state import LogState, begin, state_name
+from a2a_temporal._reconnecting import reconnecting
 
 _POLL_TIMEOUT = timedelta(seconds=65)
 _SHORT_RPC_TIMEOUT = timedelta(seconds=5)
@@ -194,15 +195,17 @@ class Follower:
             NoTaskError: The workflow is no A2A task.
             temporalio.service.RPCError: Temporal did not answer, or the workflow is gone.
         """
-        page = await self._client.workflow_service.get_workflow_execution_history(
-            GetWorkflowExecutionHistoryRequest(
-                namespace=self._client.namespace,
-                execution=WorkflowExecution(workflow_id=self.task_id, run_id=self._pinned_run_id),
-                maximum_page_size=_PAGE_EVENTS,
-                next_page_token=self._token,
-                wait_new_event=True,
-            ),
-            timeout=_POLL_TIMEOUT,
+        request = GetWorkflowExecutionHistoryRequest(
+            namespace=self._client.namespace,
+            execution=WorkflowExecution(workflow_id=self.task_id, run_id=self._pinned_run_id),
+            maximum_page_size=_PAGE_EVENTS,
+            next_page_token=self._token,
+            wait_new_event=True,
+        )
+        page = await reconnecting(
+            lambda: self._client.workflow_service.get_workflow_execution_history(
+                request, timeout=_POLL_TIMEOUT
+            )
         )
         self._reading = True
         try:
@@ -314,7 +317,7 @@ class Follower:
 
     async def _describe(self) -> WorkflowExecutionDescription:
         workflow = self._client.get_workflow_handle(self.task_id)
-        return await workflow.describe(rpc_timeout=_SHORT_RPC_TIMEOUT)
+        return await reconnecting(lambda: workflow.describe(rpc_timeout=_SHORT_RPC_TIMEOUT))
 
     def _append(self, event: LogEvent) -> None:
         self._events.append(event)

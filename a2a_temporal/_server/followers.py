@@ -22,6 +22,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import parse_time
 from a2a_temporal._log.reading import NoTaskError
+from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.engine_errors import is_missing_workflow, is_passing
 from a2a_temporal._server.follower import UNREAD, Follower, Reader, RenderResult
 from a2a_temporal._server.visibility import keyword, quote
@@ -263,8 +264,10 @@ class Followers:
         )
         changed: dict[str, tuple[str, int]] = {}
         while True:
-            page = await self._client.workflow_service.list_workflow_executions(
-                request, timeout=_RPC_TIMEOUT
+            page = await reconnecting(
+                lambda: self._client.workflow_service.list_workflow_executions(
+                    request, timeout=_RPC_TIMEOUT
+                )
             )
             for info in page.executions:
                 changed[info.execution.workflow_id] = _indexed(info.search_attributes)

@@ -27,6 +27,7 @@ from temporalio.client import Client
 
 from a2a_temporal._log.history import LogUnreadableError
 from a2a_temporal._log.state import LogState
+from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.call import Caller
 from a2a_temporal._server.engine_errors import engine_errors, within
 from a2a_temporal._server.task_index import TaskFilter, TaskIndex, TaskRow
@@ -148,7 +149,8 @@ class Listing:
 
     async def _newest_run(self, task_id: str) -> str:
         workflow = self._client.get_workflow_handle(task_id)
-        return (await workflow.describe(rpc_timeout=self._read_timeout)).run_id
+        described = await reconnecting(lambda: workflow.describe(rpc_timeout=self._read_timeout))
+        return described.run_id
 
 
 class _Walk:

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
 
 from a2a.types.a2a_pb2 import (
     ListTaskPushNotificationConfigsRequest,
@@ -31,6 +32,7 @@ from a2a_temporal._log.reading import read_log
 from a2a_temporal._log.state import LogState, PushConfig
 from a2a_temporal._net import UrlRefusedError
 from a2a_temporal._push_options import PushOptions
+from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.engine_errors import (
     SHOWN_WITHIN,
     UNAVAILABLE,
@@ -204,7 +206,8 @@ class PushConfigs:
         for _ in range(_TRIES):
             async with engine_errors():
                 late = await within(self._read_timeout, read_late_configs(self._client, state))
-                opened = self._client.start_workflow(
+                opened = partial(
+                    self._client.start_workflow,
                     wire.LATE_CONFIGS_WORKFLOW,
                     late.start(),
                     id=late.workflow_id,
@@ -216,7 +219,7 @@ class PushConfigs:
                     rpc_timeout=self._read_timeout,
                 )
                 try:
-                    await within(self._read_timeout, opened)
+                    await within(self._read_timeout, reconnecting(opened))
                 except WorkflowAlreadyStartedError:
                     continue  # it closed between the two calls; the next number begins with its end
             return
@@ -233,8 +236,11 @@ class PushConfigs:
         workflow = self._client.get_workflow_handle(workflow_id)
         async with engine_errors():
             try:
-                signaled: Awaitable[None] = workflow.signal(
-                    wire.PUSH_CONFIG_SIGNAL, _entry(change), rpc_timeout=self._read_timeout
+                entry = _entry(change)
+                signaled: Awaitable[None] = reconnecting(
+                    lambda: workflow.signal(
+                        wire.PUSH_CONFIG_SIGNAL, entry, rpc_timeout=self._read_timeout
+                    )
                 )
                 await within(self._read_timeout, signaled)
             except RPCError as error:

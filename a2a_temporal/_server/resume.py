@@ -20,6 +20,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from a2a_temporal._log.history import Successor, entry_of, start_of
 from a2a_temporal._log.reading import NoTaskError, history_events
 from a2a_temporal._log.state import LogState, begin
+from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.engine_errors import is_missing_workflow
 from a2a_temporal._server.follower import Cursor, LogEvent, Reader, RenderResult, log_events
 
@@ -102,7 +103,8 @@ async def events_after(
         temporalio.service.RPCError: Temporal did not answer.
     """
     try:
-        described = await client.get_workflow_handle(task_id).describe(rpc_timeout=timeout)
+        workflow = client.get_workflow_handle(task_id)
+        described = await reconnecting(lambda: workflow.describe(rpc_timeout=timeout))
         events: list[LogEvent] = []
         run_id = after.run_id
         for _ in range(_MOST_RUNS):

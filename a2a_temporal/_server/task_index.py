@@ -17,6 +17,7 @@ from temporalio.client import Client
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text, parse_time
 from a2a_temporal._log.state import TERMINAL_STATES, state_name
+from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.engine_errors import within
 from a2a_temporal._server.visibility import keyword, quote
 
@@ -90,12 +91,12 @@ class TaskIndex:
         if query not in self._counts:
             self.calls += 1
             request = CountWorkflowExecutionsRequest(namespace=self._client.namespace, query=query)
-            answer = await within(
-                self._timeout,
-                self._client.workflow_service.count_workflow_executions(
+            counted = reconnecting(
+                lambda: self._client.workflow_service.count_workflow_executions(
                     request, retry=True, timeout=self._timeout
-                ),
+                )
             )
+            answer = await within(self._timeout, counted)
             self._counts[query] = answer.count
         return self._counts[query]
 
@@ -124,8 +125,10 @@ class TaskIndex:
             page_size=size,
             next_page_token=token,
         )
-        listed = self._client.workflow_service.list_workflow_executions(
-            request, retry=True, timeout=self._timeout
+        listed = reconnecting(
+            lambda: self._client.workflow_service.list_workflow_executions(
+                request, retry=True, timeout=self._timeout
+            )
         )
         page = await within(self._timeout, listed)
         return [_row(info) for info in page.executions], page.next_page_token

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import AsyncGenerator
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
+from functools import partial
 from typing import Any
 
 from a2a.types.a2a_pb2 import Message, TaskPushNotificationConfig
@@ -26,6 +27,7 @@ from a2a_temporal._log.entries import TaskStart, entry_time, parse_time
 from a2a_temporal._log.protojson import digest, from_json, to_json
 from a2a_temporal._log.reading import NoTaskError, read_log
 from a2a_temporal._log.state import Accepted, LogState, begins_as, state_name
+from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.call import Caller
 from a2a_temporal._server.checks import check_size
 from a2a_temporal._server.engine_errors import engine_errors, is_closed_workflow, within
@@ -94,7 +96,7 @@ class Tasks:
         async with self._registering:
             if self._indexed is None:
                 async with engine_errors():
-                    registered = register_search_attributes(self._client)
+                    registered = reconnecting(lambda: register_search_attributes(self._client))
                     self._indexed = await within(2 * self._options.read_timeout, registered)
 
     @property
@@ -122,22 +124,21 @@ class Tasks:
         state = state_name(begins_as(start))
         async with engine_errors():
             try:
-                await within(
-                    self._options.read_timeout,
-                    self._client.start_workflow(
-                        self._workflow,
-                        args=self._plain.input(message) if self._plain else [written],
-                        memo={wire.START_MEMO: written} if self._plain else None,
-                        id=start.task_id,
-                        task_queue=self._task_queue,
-                        id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-                        search_attributes=(
-                            start_attributes(start, state, at) if self.indexed else None
-                        ),
-                        static_summary=_summary(start.message),
-                        rpc_timeout=self._options.read_timeout,
+                started = partial(
+                    self._client.start_workflow,
+                    self._workflow,
+                    args=self._plain.input(message) if self._plain else [written],
+                    memo={wire.START_MEMO: written} if self._plain else None,
+                    id=start.task_id,
+                    task_queue=self._task_queue,
+                    id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                    search_attributes=(
+                        start_attributes(start, state, at) if self.indexed else None
                     ),
+                    static_summary=_summary(start.message),
+                    rpc_timeout=self._options.read_timeout,
                 )
+                await within(self._options.read_timeout, reconnecting(started))
             except WorkflowAlreadyStartedError:
                 return await self._the_same(caller, start)
         return None
@@ -198,8 +199,8 @@ class Tasks:
         workflow = self._client.get_workflow_handle(task_id)
         async with engine_errors():
             with contextlib.suppress(WorkflowAlreadyStartedError):
-                canceled = workflow.cancel(rpc_timeout=self._options.read_timeout)
-                await within(self._options.read_timeout, canceled)
+                limit = self._options.read_timeout
+                await within(limit, reconnecting(lambda: workflow.cancel(rpc_timeout=limit)))
 
     async def read(self, caller: Caller, task_id: str) -> LogState:
         """Return what a task's log says now.
@@ -277,7 +278,7 @@ class Tasks:
         converter = self._client.data_converter
         if not headers:
             workflow = self._client.get_workflow_handle(task_id)
-            await workflow.signal(signal.name, args=signal.args)
+            await reconnecting(lambda: workflow.signal(signal.name, args=signal.args))
             return
         request = SignalWorkflowExecutionRequest(
             namespace=self._client.namespace,
@@ -289,7 +290,9 @@ class Tasks:
         )
         for name, value in headers.items():
             request.header.fields[name].CopyFrom((await converter.encode([value]))[0])
-        await self._client.workflow_service.signal_workflow_execution(request, retry=True)
+        # The request has an id, so Temporal takes it once.
+        service = self._client.workflow_service
+        await reconnecting(lambda: service.signal_workflow_execution(request, retry=True))
 
     async def _the_same(self, caller: Caller, start: TaskStart) -> LogState:
         """The workflow exists already: return it, if it is the task this very message made."""

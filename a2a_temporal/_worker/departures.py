@@ -9,6 +9,8 @@ from temporalio import activity
 from temporalio.client import AsyncActivityCancelledError
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal._reconnecting import reconnecting
+
 logger = logging.getLogger("a2a_temporal.agent")
 
 _RPC_TIMEOUT = timedelta(seconds=10)
@@ -38,7 +40,7 @@ class Departures:
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._hurry.wait(), self._after)
             try:
-                await handle.complete(result, rpc_timeout=_RPC_TIMEOUT)
+                await reconnecting(lambda: handle.complete(result, rpc_timeout=_RPC_TIMEOUT))
             except AsyncActivityCancelledError:
                 pass
             except RPCError as error:

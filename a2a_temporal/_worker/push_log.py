@@ -30,6 +30,7 @@ from a2a_temporal._log.late_configs import read_late_configs
 from a2a_temporal._log.protojson import StreamEvent
 from a2a_temporal._log.reading import NoTaskError
 from a2a_temporal._log.state import LogState, PushConfig, begin
+from a2a_temporal._reconnecting import reconnecting
 
 # Temporal cuts pages at 256 batches of events, so a longer page would never count as full.
 _PAGE_EVENTS = 250
@@ -151,17 +152,18 @@ class PushLog:
 
     async def _next_page(self) -> GetWorkflowExecutionHistoryResponse | None:
         """Return the next page; ``None`` when there is nothing new."""
-        reading = self._client.workflow_service.get_workflow_execution_history(
-            GetWorkflowExecutionHistoryRequest(
-                namespace=self._client.namespace,
-                execution=WorkflowExecution(workflow_id=self.task_id, run_id=self.next.run_id),
-                maximum_page_size=_PAGE_EVENTS,
-                next_page_token=self._token,
-                # Not to wait, but to get a token with which to read on later.
-                wait_new_event=True,
-            ),
-            retry=not self._token,
-            timeout=_READ_TIMEOUT,
+        request = GetWorkflowExecutionHistoryRequest(
+            namespace=self._client.namespace,
+            execution=WorkflowExecution(workflow_id=self.task_id, run_id=self.next.run_id),
+            maximum_page_size=_PAGE_EVENTS,
+            next_page_token=self._token,
+            # Not to wait, but to get a token with which to read on later.
+            wait_new_event=True,
+        )
+        reading = reconnecting(
+            lambda: self._client.workflow_service.get_workflow_execution_history(
+                request, retry=not self._token, timeout=_READ_TIMEOUT
+            )
         )
         if not self._token:
             return await reading
@@ -240,9 +242,8 @@ class PushLog:
 
     async def _newer_run(self) -> str:
         """Return the run that replaced a terminated one (a reset), if there is any."""
-        described = await self._client.get_workflow_handle(self.task_id).describe(
-            rpc_timeout=_READ_TIMEOUT
-        )
+        workflow = self._client.get_workflow_handle(self.task_id)
+        described = await reconnecting(lambda: workflow.describe(rpc_timeout=_READ_TIMEOUT))
         return described.run_id if described.run_id not in self._runs else ""
 
 

@@ -25,8 +25,9 @@ _GAP = 0.15
 async def measure(stage: Stage, _: Effort) -> Readings:
     texts = ["answer", f"stream {_CHUNKS} {_GAP} 0", f"stream {3 * _CHUNKS} {_GAP} 0"]
     # Events are counted, not timed, so all tasks may run at once.
-    subscribers, one_turn, short, long = await asyncio.gather(
-        _subscribers(stage), *(_history_when_closed(stage, text) for text in texts)
+    subscribers, (one_turn, short, long) = await asyncio.gather(
+        _subscribers(stage),
+        asyncio.gather(*(_history_when_closed(stage, text) for text in texts)),
     )
     yield "history-one-turn", Reading(len(one_turn))
     # The difference of two streams, so that only what a further batch costs is counted.
