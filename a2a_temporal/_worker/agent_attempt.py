@@ -18,6 +18,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from a2a_temporal import errors
+from a2a_temporal._worker.early_cancel import hearing
 from a2a_temporal._worker.event_queue import PublishingQueue, completed
 from a2a_temporal._worker.options import AgentOptions
 from a2a_temporal._worker.sending import LogClosedError, entry_limit, sender
@@ -60,13 +61,17 @@ class Attempt:
         async with _heartbeats(self._options.heartbeat_interval):
             agent = asyncio.create_task(self._guarded_execute())
             try:
-                failure = await asyncio.shield(agent)
+                with hearing(activity.info().workflow_run_id or "") as told:
+                    await _first_of(agent, told)
             except asyncio.CancelledError:
                 await self._stop(agent, threads)
                 if self._queue.left:
                     return True
                 raise
-            await self._finish(failure)
+            if agent.done():
+                await self._finish(agent.result())
+            else:
+                await self._stop_early(agent, threads)
         return self._queue.left
 
     async def call_cancel_hook(self) -> None:
@@ -108,19 +113,41 @@ class Attempt:
         agent.cancel()
         await asyncio.wait([agent])
         if details is not None and details.cancel_requested:
-            await self._cancel_hook()
-            with contextlib.suppress(LogClosedError, errors.PublicError):
-                await self._queue.close(done=True, leaving=threads.running)
-            if threads.running:
-                await self._outlive(threads)
+            await self._leave(threads, leaving=threads.running)
             return
         self._queue.abandon()
         if details is not None and details.worker_shutdown:
-            raise ApplicationError(
-                "The worker was shut down under a running turn",
-                type=errors.WORKER_SHUTDOWN,
-                next_retry_delay=timedelta(milliseconds=1),
-            )
+            raise _handed_over()
+
+    async def _stop_early(
+        self, agent: "asyncio.Task[BaseException | None]", threads: TurnThreads
+    ) -> None:
+        """Stop the agent's code before Temporal tells this activity, which it may do meanwhile."""
+
+        async def stop() -> None:
+            agent.cancel()
+            await asyncio.wait([agent])
+            await self._leave(threads, leaving=True)
+
+        stopping = asyncio.create_task(stop())
+        while not stopping.done():
+            try:
+                await asyncio.shield(stopping)
+            except asyncio.CancelledError:
+                details = activity.cancellation_details()
+                if details is not None and details.worker_shutdown:
+                    stopping.cancel()
+                    self._queue.abandon()
+                    raise _handed_over() from None
+        await stopping
+
+    async def _leave(self, threads: TurnThreads, *, leaving: bool) -> None:
+        """End a canceled turn, whose code has stopped."""
+        await self._cancel_hook()
+        with contextlib.suppress(LogClosedError, errors.PublicError):
+            await self._queue.close(done=True, leaving=leaving)
+        if threads.running:
+            await self._outlive(threads)
 
     async def _outlive(self, threads: TurnThreads) -> None:
         """Keep the worker's slot taken while threads of a canceled turn run on.
@@ -170,6 +197,23 @@ class Attempt:
             type=errors.AGENT_RETRY if retry else errors.AGENT_FAILED,
             non_retryable=not retry,
         ) from failure
+
+
+def _handed_over() -> ApplicationError:
+    return ApplicationError(
+        "The worker was shut down under a running turn",
+        type=errors.WORKER_SHUTDOWN,
+        next_retry_delay=timedelta(milliseconds=1),
+    )
+
+
+async def _first_of(task: "asyncio.Task[BaseException | None]", event: asyncio.Event) -> None:
+    """Wait for whichever comes first; neither is canceled."""
+    waiting = asyncio.create_task(event.wait())
+    try:
+        await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
 
 
 def _public_text(failure: BaseException) -> str | None:

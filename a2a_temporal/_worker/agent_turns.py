@@ -15,6 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal import errors
     from a2a_temporal._log import wire
     from a2a_temporal._log.protojson import to_json
+    from a2a_temporal._worker.early_cancel import tell_turn_of
     from a2a_temporal._worker.failures import client_text
     from a2a_temporal._worker.options import AgentOptions
     from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
@@ -159,6 +160,8 @@ class AgentTurns:
             await workflow.wait_condition(lambda: attempts.done() or left())
         except asyncio.CancelledError:
             attempts.cancel()
+            if not workflow.unsafe.is_replaying():
+                tell_turn_of(workflow.info().run_id)
             await workflow.wait_condition(lambda: attempts.done() or left())
         if attempts.done():
             return False
