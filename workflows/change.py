@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from temporalio import workflow
+from temporalio.common import RetryPolicy
 
 from a2a_temporal.workflow import Approvers, Reject, TaskRun, TaskStart
 
@@ -18,8 +19,10 @@ with workflow.unsafe.imports_passed_through():
 
 Act = Callable[[Change, str], Awaitable[str]]
 SOON = timedelta(minutes=5)
-PATIENCE = timedelta(hours=1)  # without a limit, what fails is tried again for ever
+TRIES = RetryPolicy(maximum_attempts=10)  # what fails is tried again for ever otherwise
+WATCHED = timedelta(minutes=30)
 OPERATORS = Approvers("operations", exclude_requester=True, verified_only=True)
+WATCHERS = Approvers("operations", verified_only=True)
 
 
 @workflow.defn
@@ -43,11 +46,9 @@ class ProductionChange:
             return self.task.reject(f"Not deployed: {decision.comment or 'it was declined'}.")
         await self.window(decision.details)
         await self.act(deploy, decision.details)
+        question = f"{decision.details} is live. Is it healthy?"
         healthy = await self.task.require_approval(
-            f"{decision.details} is live. Is it healthy?",
-            approvers=Approvers("operations", verified_only=True),
-            timeout=timedelta(minutes=30),
-            on_timeout=Reject(),
+            question, approvers=WATCHERS, timeout=WATCHED, on_timeout=Reject()
         )
         if healthy:
             return self.task.complete(f"{decision.details} stays.")
@@ -64,10 +65,7 @@ class ProductionChange:
         """Do something to production, once, and tell."""
         key = self.task.idempotency_key(what.__name__)
         log = await workflow.execute_activity(
-            what,
-            args=[change, key],
-            start_to_close_timeout=SOON,
-            schedule_to_close_timeout=PATIENCE,
+            what, args=[change, key], start_to_close_timeout=SOON, retry_policy=TRIES
         )
         self.task.add_artifact(f"{log}\n", name="log", artifact_id="log", append=True)
 
