@@ -20,6 +20,7 @@ from temporalio.exceptions import ApplicationError
 from a2a_temporal import errors
 from a2a_temporal._worker.early_cancel import hearing
 from a2a_temporal._worker.event_queue import PublishingQueue, completed
+from a2a_temporal._worker.failures import storable, tellable, text_of
 from a2a_temporal._worker.options import AgentOptions
 from a2a_temporal._worker.sending import LogClosedError, entry_limit, sender
 from a2a_temporal._worker.threads import TurnThreads
@@ -181,6 +182,7 @@ class Attempt:
 
     def _raise(self, failure: BaseException) -> NoReturn:
         reference = uuid.uuid4().hex[:12]
+        cause = tellable(failure)
         logger.error(
             "The agent raised %s in task %s, turn %d, attempt %d (reference %s)",
             type(failure).__name__,
@@ -188,15 +190,16 @@ class Attempt:
             self._turn.turn,
             self._turn.attempt,
             reference,
+            exc_info=failure if cause is None else None,
         )
         retry = isinstance(failure, errors.RetryableError)
         raise ApplicationError(
-            f"{type(failure).__name__}: {failure}",
+            f"{type(failure).__name__}: {text_of(failure)}",
             _public_text(failure),
             reference,
             type=errors.AGENT_RETRY if retry else errors.AGENT_FAILED,
             non_retryable=not retry,
-        ) from failure
+        ) from cause
 
 
 def _handed_over() -> ApplicationError:
@@ -218,9 +221,9 @@ async def _first_of(task: "asyncio.Task[BaseException | None]", event: asyncio.E
 
 def _public_text(failure: BaseException) -> str | None:
     if isinstance(failure, errors.PublicError):
-        return failure.text
+        return storable(failure.text)
     if isinstance(failure, A2AError):
-        return failure.message
+        return storable(failure.message)
     return None
 
 

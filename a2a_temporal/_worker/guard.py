@@ -23,7 +23,7 @@ from temporalio.worker import (
 
 from a2a_temporal import errors
 from a2a_temporal._log.protojson import from_json, to_json
-from a2a_temporal._worker.failures import client_text
+from a2a_temporal._worker.failures import client_text, tellable, text_of
 from a2a_temporal._worker.task_run import TaskRun, current_run
 
 
@@ -63,8 +63,8 @@ class TaskGuard(WorkflowInboundInterceptor):
             raise
         except Exception as failure:
             raise ApplicationError(
-                f"{type(failure).__name__}: {failure}", type=type(failure).__name__
-            ) from failure
+                f"{type(failure).__name__}: {text_of(failure)}", type=type(failure).__name__
+            ) from tellable(failure)
 
 
 def _report(failure: Exception) -> bool:
@@ -128,7 +128,7 @@ def _fail(run: TaskRun, failure: BaseException) -> None:
         return
     raise ApplicationError(
         "The A2A task failed", type=errors.TASK_FAILED, non_retryable=True
-    ) from failure
+    ) from tellable(failure)
 
 
 def _finish(run: TaskRun, result: Any) -> Any:

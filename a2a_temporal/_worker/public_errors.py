@@ -5,6 +5,7 @@ from typing import Any
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
+from a2a_temporal._worker.failures import storable, tellable
 from a2a_temporal.errors import PublicError
 
 
@@ -17,5 +18,5 @@ class PublicErrors(ActivityInboundInterceptor):
             return await super().execute_activity(input)
         except PublicError as error:
             raise ApplicationError(
-                error.text, type=PublicError.__name__, non_retryable=True
-            ) from error
+                storable(error.text), type=PublicError.__name__, non_retryable=True
+            ) from tellable(error)

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -168,7 +168,7 @@ def agent_worker(
     client: Client,
     task_queue: str,
     *,
-    agent: Scripted | None = None,
+    agent: AgentExecutor | None = None,
     options: AgentOptions | None = None,
     cached: bool = True,
 ) -> Worker:
@@ -187,3 +187,36 @@ def agent_worker(
 
 def new_task_queue() -> str:
     return f"scripted-{uuid.uuid4().hex[:8]}"
+
+
+Turn = Callable[[RequestContext, EventQueue], Awaitable[None]]
+
+
+class Written(AgentExecutor):
+    """An agent whose turns, and whose cancel, a test writes as functions."""
+
+    def __init__(self, turn: Turn, *, cancel: Turn | None = None) -> None:
+        self.turns = 0
+        self._turn = turn
+        self._cancel = cancel
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        self.turns += 1
+        await self._turn(context, event_queue)
+
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        if self._cancel is not None:
+            await self._cancel(context, event_queue)
+
+
+@asynccontextmanager
+async def running(client: Client, agent: AgentExecutor) -> AsyncGenerator[Served]:
+    """Run and serve an agent."""
+    queue = new_task_queue()
+    async with agent_worker(client, queue, agent=agent), served(client, queue) as serving:
+        yield serving
+
+
+def updater_of(context: RequestContext, queue: EventQueue) -> TaskUpdater:
+    """Return the updater that an agent makes itself at the beginning of a turn."""
+    return TaskUpdater(queue, str(context.task_id), str(context.context_id))

@@ -150,6 +150,13 @@ class Group(Exception):
     """Holds others."""
 
 
+class MuteError(Exception):
+    """Has no text: making it raises."""
+
+    def __str__(self) -> str:
+        raise AttributeError("detail")
+
+
 KINDS: dict[str, Callable[[str], BaseException]] = {
     "value": ValueError,
     "timeout": OddTimeoutError,
@@ -159,6 +166,9 @@ KINDS: dict[str, Callable[[str], BaseException]] = {
     "canceled": asyncio.CancelledError,
     "application": ApplicationError,
     "group": Group,
+    "mute": MuteError,
+    "no-unicode": lambda text: ValueError(f"{text} caf\udce9"),
+    "endless": lambda text: ValueError(text * 300_000),
 }
 
 
@@ -178,6 +188,8 @@ class Breaks:
             raise KINDS[kind](SECRET)
         if kind == "public":
             raise PublicError("The quota is used up.")
+        if kind == "public-no-unicode":
+            raise PublicError("The quota of caf\udce9 is used up.")
         if kind == "result":
             return object()
         if kind == "nan":
@@ -203,6 +215,11 @@ class Breaks:
     async def update(self) -> None:
         """Raise in an update."""
         raise ValueError("an update that fails")
+
+    @workflow.update
+    async def update_without_a_text(self) -> None:
+        """Raise in an update what cannot be told."""
+        raise MuteError
 
 
 @activity.defn

@@ -35,6 +35,13 @@ async def test_a_public_error_is_read_by_the_client(skipping: Client) -> None:
         assert (state_of(task), status_text(task)) == ("failed", "The quota is used up.")
 
 
+async def test_a_public_error_is_read_as_far_as_it_can_be(skipping: Client) -> None:
+    async with running_agent(skipping, Breaks) as agent:
+        task = await agent.send("public-no-unicode", wait=False)
+        task = await agent.until(task, "failed", within=10)
+        assert status_text(task) == "The quota of caf? is used up."
+
+
 async def test_an_exception_in_a_handler_fails_the_task_even_after_a_replay_beside_it(
     skipping: Client,
 ) -> None:
@@ -58,11 +65,14 @@ async def test_what_is_raised_after_the_end_changes_nothing(skipping: Client, ho
         await agent.replay()
 
 
-async def test_a_failing_update_fails_alone_and_cancel_still_works(skipping: Client) -> None:
+@pytest.mark.parametrize("update", [Breaks.update, Breaks.update_without_a_text])
+async def test_a_failing_update_fails_alone_and_cancel_still_works(
+    skipping: Client, update: Any
+) -> None:
     async with running_agent(skipping, Breaks) as agent:
         task = await agent.send("wait", wait=False)
         with pytest.raises(WorkflowUpdateFailedError):
-            await agent.workflow(task).execute_update(Breaks.update)
+            await agent.workflow(task).execute_update(update)
         await agent.workflow(task).cancel()
         await agent.until(task, "canceled", within=10)
         described = await agent.workflow(task).describe()
