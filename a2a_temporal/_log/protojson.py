@@ -59,6 +59,8 @@ def event_to_json(event: StreamEvent) -> dict[str, Any]:
             response.message.CopyFrom(event)
         case Task():
             response.task.CopyFrom(event)
+        case _:
+            raise TypeError(f"No event of an A2A stream: {event!r}")
     return to_json(response)
 
 

@@ -19,7 +19,7 @@ from temporalio.exceptions import ApplicationError
 
 from a2a_temporal import errors
 from a2a_temporal._worker.early_cancel import hearing
-from a2a_temporal._worker.event_queue import PublishingQueue, completed
+from a2a_temporal._worker.event_queue import PublishingQueue
 from a2a_temporal._worker.failures import storable, tellable, text_of
 from a2a_temporal._worker.options import AgentOptions
 from a2a_temporal._worker.sending import LogClosedError, entry_limit, sender
@@ -53,6 +53,7 @@ class Attempt:
             sequence=sequence,
             batch_interval=options.batch_interval,
             limit_bytes=entry_limit(client.data_converter),
+            task=context.current_task,
         )
 
     async def run(self) -> bool:
@@ -79,7 +80,7 @@ class Attempt:
         enter_turn(self._turn)
         async with _heartbeats(self._options.heartbeat_interval):
             await self._cancel_hook()
-            await self._queue.close(done=False)
+            await self._queue.finish(done=False)
 
     async def _guarded_execute(self) -> BaseException | None:
         """Run the agent; even its SystemExit is a failure of the task, not of the worker."""
@@ -91,10 +92,9 @@ class Attempt:
 
     async def _finish(self, failure: BaseException | None) -> None:
         if failure is None:
-            if not self._queue.settled:
-                await self._queue.enqueue_event(completed())
             try:
-                await self._queue.close(done=True)
+                await self._queue.conclude()
+                await self._queue.finish(done=True)
             except LogClosedError:
                 logger.info("Task %s was closed before its turn ended", self._turn.task_id)
             return
@@ -103,7 +103,7 @@ class Attempt:
             logger.info("Task %s was closed under its running turn", self._turn.task_id)
             return
         with contextlib.suppress(LogClosedError, errors.PublicError):
-            await self._queue.close(done=False)
+            await self._queue.finish(done=False)
         self._raise(failure)
 
     async def _stop(
@@ -146,7 +146,7 @@ class Attempt:
         """End a canceled turn, whose code has stopped."""
         await self._cancel_hook()
         with contextlib.suppress(LogClosedError, errors.PublicError):
-            await self._queue.close(done=True, leaving=leaving)
+            await self._queue.finish(done=True, leaving=leaving)
         if threads.running:
             await self._outlive(threads)
 

@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 import time
+import uuid
 from collections import deque
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -33,15 +34,17 @@ from a2a_temporal.errors import PublicError
 
 logger = logging.getLogger("a2a_temporal.agent")
 
+# Sizes are those of the JSON that is sent: of control characters or great numbers it is many times
+# what protobuf needs. Temporal warns of payloads beyond 512 KB.
 _BATCH_BYTES = 64 * 1024
-# As JSON it is half as much again; Temporal warns of payloads beyond 512 KB.
-_ENTRY_BYTES = 320 * 1024
+_ENTRY_BYTES = 480 * 1024
 _BUFFER_BYTES = 4 * 1024 * 1024
 _DOUBLING_BATCHES = 900
 _SAVED_BATCHES = 4
 # Steps of the event loop in which an agent that says all at once can return, so that its last
 # words and the end of its turn travel together.
 _COURTESY_STEPS = 5
+_OTHER_LOOPS_PAUSE = 0.05
 
 
 class PublishingQueue(EventQueue):
@@ -55,6 +58,7 @@ class PublishingQueue(EventQueue):
         batch_interval: Pause between two batches of artifact chunks.
         limit_bytes: Largest event that fits into one entry; ``None`` for no limit.
         source: Names the activity that publishes, if it is no turn of an agent.
+        task: The Task as the agent was given it.
     """
 
     def __init__(
@@ -67,6 +71,7 @@ class PublishingQueue(EventQueue):
         batch_interval: timedelta,
         limit_bytes: int | None,
         source: str = "",
+        task: Task | None = None,
     ) -> None:
         self._send = send
         self._turn = turn
@@ -86,39 +91,59 @@ class PublishingQueue(EventQueue):
         self._left = False
         self._due = 0.0
         self._sender: asyncio.Task[None] | None = None
+        self._loop = asyncio.get_running_loop()
         self._finished_artifacts: set[str] = set()
+        self._asked = _question_in(task)
+        self._repeated: TaskState | None = None
         self.state: TaskState | None = None
         self.replied = False
 
     async def enqueue_event(self, event: StreamEvent) -> None:
         """Publish one event; waits only while Temporal is far behind the agent.
 
+        An event that is refused leaves no trace: the agent may say something else instead.
+
         Raises:
             PublicError: The event is larger than a log entry can be, appends to an artifact whose
                 last chunk was sent, mixes a direct Message with task events, or is nested too
                 deeply.
         """
+        self._raise_if_broken()
+        await self._has_room()
         if self._closed:
-            logger.warning("An event published after execute() had returned was dropped")
+            logger.warning("An event published after its turn was over was dropped")
             return
-        await self._room.wait()
-        _check_depth(event)
+        self._check(event)
+        published = self._without_repetition(_complete(event))
+        written = event_to_json(published)
+        size = self._measure(written)
         before = self.state
-        self._observe(event)
-        written = event_to_json(event)
-        size = self._measure(event, written)
+        self._note(published)
         self._waiting.append((written, size))
         self._waiting_bytes += size
         if self.replied or self.state != before or self._waiting_bytes >= _BATCH_BYTES:
             self._urgent = True
-        if self._waiting_bytes >= _BUFFER_BYTES:
-            self._room.clear()
-        if self._sender is None:
-            self._sender = asyncio.create_task(self._send_batches())
-        self._changed.set()
+        if self._in_own_loop:
+            self._wake()
+        else:
+            self._loop.call_soon_threadsafe(self._wake)
         self._raise_if_broken()
 
-    async def close(self, *, done: bool, leaving: bool = False) -> None:
+    async def close(self, immediate: bool = False) -> None:
+        """Change nothing: what an agent may say ends with its turn, however it leaves its queue."""
+
+    async def conclude(self) -> None:
+        """Say how the turn ended, if the agent has returned without saying so: it has completed.
+
+        One that has only shown the question again that was answered has asked it again.
+        """
+        if self.settled:
+            return
+        state = self._repeated if self.state is None else None
+        status = TaskStatus(state=state or TaskState.TASK_STATE_COMPLETED)
+        await self.enqueue_event(TaskStatusUpdateEvent(status=status))
+
+    async def finish(self, *, done: bool, leaving: bool = False) -> None:
         """Send what waits; returns when all of it is in the log.
 
         Args:
@@ -177,56 +202,92 @@ class PublishingQueue(EventQueue):
         left = self._leaving or self._last_word
         return {"done": True, "left": True} if left else {"done": True}
 
-    def _observe(self, event: StreamEvent) -> None:
+    @property
+    def _in_own_loop(self) -> bool:
+        """False in a thread that runs an event loop of its own, as adapters of sync code do."""
+        return asyncio.get_running_loop() is self._loop
+
+    async def _has_room(self) -> None:
+        if self._in_own_loop:
+            await self._room.wait()
+            return
+        while not (self._room.is_set() or self._closed):  # noqa: ASYNC110 - of another loop
+            await asyncio.sleep(_OTHER_LOOPS_PAUSE)
+
+    def _wake(self) -> None:
+        if self._waiting_bytes >= _BUFFER_BYTES:
+            self._room.clear()
+        if self._sender is None and not self._closed:
+            self._sender = asyncio.create_task(self._send_batches())
+        self._changed.set()
+
+    def _check(self, event: StreamEvent) -> None:
+        """Refuse what an agent may not say, or not any more."""
+        _check_depth(event)
+        if isinstance(event, Message):
+            if self.state is not None:
+                raise PublicError(
+                    "The agent sent a direct Message after it had begun a task. An agent "
+                    "answers either with one Message or with task events."
+                )
+        elif self.replied:
+            raise PublicError(
+                "The agent sent task events after a direct Message. An agent answers either with "
+                "one Message or with task events."
+            )
+        if isinstance(event, TaskArtifactUpdateEvent) and event.append:
+            artifact_id = event.artifact.artifact_id
+            if artifact_id in self._finished_artifacts:
+                raise PublicError(
+                    f"The agent appended to artifact {artifact_id!r} after its last chunk."
+                )
+
+    def _without_repetition(self, event: StreamEvent) -> StreamEvent:
+        """Take the answered question off a Task that the agent only shows again.
+
+        Many agents begin each turn with the Task they were given. Whoever waits for the turn would
+        take the old question for its answer.
+        """
+        if not isinstance(event, Task) or self.state is not None or self._asked is None:
+            return event
+        state, known = self._asked
+        message = event.status.message.message_id if event.status.HasField("message") else None
+        if event.status.state != state or (message is not None and message not in known):
+            return event
+        self._repeated = state
+        shown = Task()
+        shown.CopyFrom(event)
+        shown.ClearField("status")
+        return shown
+
+    def _note(self, event: StreamEvent) -> None:
+        """Remember what the agent has said with an event."""
         match event:
             case Message():
-                if self.state is not None:
-                    raise PublicError(
-                        "The agent sent a direct Message after it had begun a task. An agent "
-                        "answers either with one Message or with task events."
-                    )
                 self.replied = True
-            case TaskStatusUpdateEvent():
-                self._raise_if_replied()
-                event.status.timestamp.CopyFrom(timestamp(datetime.now(timezone.utc)))
+            case Task() if not event.HasField("status"):
+                pass
+            case Task() | TaskStatusUpdateEvent():
                 self.state = event.status.state
             case TaskArtifactUpdateEvent():
-                self._raise_if_replied()
                 self.state = self.state or TaskState.TASK_STATE_WORKING
-                self._observe_chunk(event)
-            case Task():
-                self._raise_if_replied()
-                event.status.timestamp.CopyFrom(timestamp(datetime.now(timezone.utc)))
-                self.state = event.status.state
+                self._note_chunk(event)
 
-    def _observe_chunk(self, event: TaskArtifactUpdateEvent) -> None:
+    def _note_chunk(self, event: TaskArtifactUpdateEvent) -> None:
         artifact_id = event.artifact.artifact_id
-        if event.append and artifact_id in self._finished_artifacts:
-            raise PublicError(
-                f"The agent appended to artifact {artifact_id!r} after its last chunk."
-            )
         if event.last_chunk:
             self._finished_artifacts.add(artifact_id)
         elif not event.append:
             self._finished_artifacts.discard(artifact_id)
 
-    def _raise_if_replied(self) -> None:
-        if self.replied:
+    def _measure(self, written: dict[str, Any]) -> int:
+        size = len(json.dumps(written))
+        if self._limit is not None and size > self._limit:
             raise PublicError(
-                "The agent sent task events after a direct Message. An agent answers either with "
-                "one Message or with task events."
+                f"The agent published an event of {size} bytes; {self._limit} bytes fit into "
+                "one entry of the task log. Publish it in chunks (append=True), or configure "
+                "ExternalStorage on the Temporal client's data converter."
             )
-
-    def _measure(self, event: StreamEvent, written: dict[str, Any]) -> int:
-        size = event.ByteSize()
-        if self._limit is not None and size * 4 > self._limit:
-            size = len(json.dumps(written))
-            if size > self._limit:
-                raise PublicError(
-                    f"The agent published an event of {size} bytes; {self._limit} bytes fit into "
-                    "one entry of the task log. Publish it in chunks (append=True), or configure "
-                    "ExternalStorage on the Temporal client's data converter."
-                )
         return size
 
     def _raise_if_broken(self) -> None:
@@ -300,6 +361,28 @@ def _check_depth(event: StreamEvent) -> None:
         ) from error
 
 
-def completed() -> TaskStatusUpdateEvent:
-    """Return the status an agent means that returns without saying how its turn ended."""
-    return TaskStatusUpdateEvent(status=TaskStatus(state=TaskState.TASK_STATE_COMPLETED))
+def _complete(event: StreamEvent) -> StreamEvent:
+    """Give an event the time, and its messages the ids, that A2A wants and agents forget."""
+    said: list[Message] = []
+    match event:
+        case Message():
+            said = [event]
+        case Task():
+            said = [*event.history]
+        case _:
+            pass
+    if isinstance(event, Task | TaskStatusUpdateEvent):
+        event.status.timestamp.CopyFrom(timestamp(datetime.now(timezone.utc)))
+        if event.status.HasField("message"):
+            said.append(event.status.message)
+    for message in said:
+        message.message_id = message.message_id or str(uuid.uuid4())
+    return event
+
+
+def _question_in(task: Task | None) -> tuple[TaskState, frozenset[str]] | None:
+    """Return in which state a Task waits for an answer, and the ids of all that was said in it."""
+    if task is None or task.status.state not in INTERRUPTED_STATES:
+        return None
+    said = [*task.history, task.status.message]
+    return task.status.state, frozenset(message.message_id for message in said)

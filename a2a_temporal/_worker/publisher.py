@@ -86,6 +86,6 @@ class Publisher:
     ) -> None:
         """Wait until everything published is in the log."""
         if exc_value is None:
-            await self._queue.close(done=False)
+            await self._queue.finish(done=False)
         else:
             self._queue.abandon()

@@ -64,7 +64,7 @@ async def test_progress_late_in_a_long_turn_travels_in_batches() -> None:
     await _report(log, 100)
     assert len(log.batches) < 10, f"100 reports in {len(log.batches)} batches"
 
-    await log.queue.close(done=True)
+    await log.queue.finish(done=True)
     assert sum(len(batch) for batch in log.batches) == 100
 
 
@@ -75,7 +75,7 @@ async def test_progress_that_is_no_quicker_than_the_interval_leaves_at_once() ->
         await eventually(
             lambda number=number: len(log.batches) == number + 1, within=0.04, every=0.001
         )
-    await log.queue.close(done=True)
+    await log.queue.finish(done=True)
 
 
 async def test_a_change_of_state_never_waits_and_takes_along_what_does() -> None:
@@ -84,10 +84,10 @@ async def test_a_change_of_state_never_waits_and_takes_along_what_does() -> None
     await log.queue.enqueue_event(_chunk())
     await log.queue.enqueue_event(_status(TaskState.TASK_STATE_INPUT_REQUIRED))
     await eventually(lambda: sum(map(len, log.batches)) == 22, within=1)
-    await log.queue.close(done=True)
+    await log.queue.finish(done=True)
 
 
-def test_a_day_of_reports_fits_into_one_history() -> None:
+async def test_a_day_of_reports_fits_into_one_history() -> None:
     log = _Log()
     clock, batches = 0.0, 0
     while clock < timedelta(days=1).total_seconds():
