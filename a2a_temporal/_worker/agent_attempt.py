@@ -111,12 +111,15 @@ class Attempt:
     ) -> None:
         """Stop the agent's code, wait until it has stopped, and say why it was."""
         details = activity.cancellation_details()
+        canceled = details is not None and details.cancel_requested
+        if not canceled:
+            # The attempt is void: nobody is to read that its agent was interrupted.
+            self._queue.abandon()
         agent.cancel()
         await asyncio.wait([agent])
-        if details is not None and details.cancel_requested:
+        if canceled:
             await self._leave(threads, leaving=threads.running)
             return
-        self._queue.abandon()
         if details is not None and details.worker_shutdown:
             raise _handed_over()
 
@@ -171,14 +174,29 @@ class Attempt:
                     return
 
     async def _cancel_hook(self) -> None:
+        hook = asyncio.create_task(self._guarded_cancel())
         limit = self._options.cancel_timeout.total_seconds()
         try:
-            await asyncio.wait_for(self._executor.cancel(self._context, self._queue), limit)
-        except Exception:
-            logger.exception(
+            ended, _ = await asyncio.wait([hook], timeout=limit)
+        finally:
+            hook.cancel()
+        if not ended:
+            ended, _ = await asyncio.wait([hook], timeout=limit)
+        failure = hook.result() if ended else TimeoutError("cancel() does not end")
+        if failure is not None:
+            logger.error(
                 "cancel() of the agent failed for task %s; the task is canceled all the same",
                 self._turn.task_id,
+                exc_info=failure,
             )
+
+    async def _guarded_cancel(self) -> BaseException | None:
+        """Run the agent's ``cancel()``, which may end by the cancel of what it stops and awaits."""
+        try:
+            await self._executor.cancel(self._context, self._queue)
+        except BaseException as failure:  # whatever user code raises ends here
+            return failure
+        return None
 
     def _raise(self, failure: BaseException) -> NoReturn:
         reference = uuid.uuid4().hex[:12]
