@@ -21,6 +21,10 @@ from a2a_temporal._http.extensions import cursor_of
 _PING = b": ping\r\n\r\n"
 _TICK_SECONDS = 0.25
 
+# JSON may hold these as they are, and does so only within its strings; clients built on Python's
+# `splitlines` (httpx, so the official one too) take them for the ends of lines.
+_LINE_ENDS = str.maketrans({end: f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"})
+
 # What the SDK's dispatchers yield.
 SdkEvent = ServerSentEvent | dict[str, str] | str
 
@@ -170,7 +174,8 @@ def _encoded(event: SdkEvent, *, with_id: bool) -> bytes:
         data, name = event, None
     else:
         data, name = event["data"], event.get("event")
-    return ServerSentEvent(data, event=name, id=cursor_of(data) if with_id else None).encode()
+    event_id = cursor_of(data) if with_id else None
+    return ServerSentEvent(data.translate(_LINE_ENDS), event=name, id=event_id).encode()
 
 
 async def _client_leaves(receive: Receive) -> None:

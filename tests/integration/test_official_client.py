@@ -1,5 +1,6 @@
 """The official client works with the server as it does with any other."""
 
+import json
 import uuid
 
 import pytest
@@ -86,3 +87,16 @@ async def test_refusals_arrive_as_the_clients_own_errors(cluster: Cluster, bindi
         done = await _send(client, "echo done")
         with pytest.raises(UnsupportedOperationError):
             await _send(client, "more", task_id=done[0].task.id)
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+async def test_a_stream_holds_every_character(cluster: Cluster, binding: str) -> None:
+    """Python takes more characters for the end of a line than server-sent events do."""
+    text = "one\u2028two\u2029three\x85four \x00\x1c\x7f five \U0001f600"
+    data = json.dumps({text: text})
+    async with official_client(cluster.caller.url, binding=binding) as client:
+        streamed = await _send(client, f"echo-data {data}")
+    (artifact,) = (
+        each.artifact_update.artifact for each in streamed if each.artifact_update.artifact.parts
+    )
+    assert dict(artifact.parts[0].data.struct_value.items()) == {text: text}
