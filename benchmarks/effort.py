@@ -10,6 +10,7 @@ class Effort:
     """Numbers of rounds, events and tasks.
 
     ``long_polls`` is smaller with fewer tasks, so that most streams go without a poll either way.
+    With few tasks each has several streams, or what an allocator keeps would outweigh them.
     """
 
     quick: bool
@@ -18,10 +19,12 @@ class Effort:
     burst_pause: float
     stream_rounds: int
     stream_events: int
+    stream_delay: float
     read_tasks: int
     warm_up_tasks: int
     listed_tasks: int
     parked_tasks: int
+    streams_a_task: int
     long_polls: int
     answers: int
     other_requests: int
@@ -34,26 +37,30 @@ FULL = Effort(
     burst_pause=1.0,
     stream_rounds=3,
     stream_events=60,
+    stream_delay=1.0,
     read_tasks=120,
     warm_up_tasks=200,
     listed_tasks=10_000,
     parked_tasks=5_000,
+    streams_a_task=1,
     long_polls=200,
     answers=200,
     other_requests=100,
 )
 QUICK = Effort(
     quick=True,
-    send_rounds=16,
-    burst_rounds=2,
-    burst_pause=0.3,
+    send_rounds=12,
+    burst_rounds=5,
+    burst_pause=0.2,
     stream_rounds=1,
-    stream_events=16,
+    stream_events=12,
+    stream_delay=0.6,
     read_tasks=40,
     warm_up_tasks=16,
     listed_tasks=150,
     parked_tasks=130,
+    streams_a_task=5,
     long_polls=16,
     answers=6,
-    other_requests=8,
+    other_requests=5,
 )

@@ -18,13 +18,12 @@ from benchmarks.stage import TASK_QUEUE, Stage, send
 from benchmarks.stats import p50, p95
 
 _GAP = 0.05
-_DELAY = 1.0
 _WITHIN = 120.0
 
 
 async def measure_streams(stage: Stage, effort: Effort) -> Readings:
     """Compare with workflow_streams."""
-    publication = streams.Publication(effort.stream_events, _GAP, _DELAY)
+    publication = streams.Publication(effort.stream_events, _GAP, effort.stream_delay)
     ours: dict[int, list[float]] = {1: [], 20: []}
     theirs: dict[int, list[float]] = {1: [], 20: []}
     for _ in range(effort.stream_rounds):
@@ -87,7 +86,7 @@ async def _read(handler: RequestHandler, task_id: str, events: int) -> list[floa
 
 
 def _stream(effort: Effort) -> str:
-    return f"stream {effort.stream_events} {_GAP} {_DELAY}"
+    return f"stream {effort.stream_events} {_GAP} {effort.stream_delay}"
 
 
 def _reading(ours: list[float], theirs: list[float]) -> Reading:

@@ -79,7 +79,10 @@ class Api:
 
 async def measure(stage: Stage, effort: Effort) -> Readings:
     count, reduced = effort.parked_tasks, effort.quick
-    async with _api(stage, effort) as api, _api(stage, effort) as quiet_api:
+    async with contextlib.AsyncExitStack() as stack:
+        api, quiet_api = await asyncio.gather(
+            *(stack.enter_async_context(_api(stage, effort)) for _ in range(2))
+        )
         await _many(api.answer() for _ in range(effort.warm_up_tasks))
         idle = await api.memory(effort)
         tasks = await _many(api.park() for _ in range(count))
@@ -87,14 +90,15 @@ async def measure(stage: Stage, effort: Effort) -> Readings:
         yield "parked-memory", Reading(parked, idle / 1e6, f"{count} tasks", reduced)
         async with running("watchers", str(api.port), logs=stage.directory) as watchers:
             # What the first streams load once, no stream after them costs again.
-            first, rest = tasks[:_FIRST_STREAMS], tasks[_FIRST_STREAMS:]
+            first, rest = tasks[:_FIRST_STREAMS], tasks[_FIRST_STREAMS:] * effort.streams_a_task
             await watchers.ask(open=first)
             few = await api.memory(effort)
             began = time.perf_counter()
             await watchers.ask(open=rest, within=_OPENED_WITHIN)
             opening = time.perf_counter() - began
             each = (await api.memory(effort) - few) / len(rest) / 1e3
-            yield "streams-memory", Reading(each, None, "HTTP server included", reduced)
+            note = f"HTTP server included, {effort.streams_a_task} a task"
+            yield "streams-memory", Reading(each, None, note, reduced)
             async for name, reading in _others(api, quiet_api, tasks[-1], effort):
                 yield name, reading
             answered = random.Random(7).sample(tasks, effort.answers)
@@ -102,7 +106,7 @@ async def measure(stage: Stage, effort: Effort) -> Readings:
             note = f"p50 {p50(delays) / 1e3:.2f} s; sent to another replica, until COMPLETED"
             yield "streams-answer", Reading(p95(delays) / 1e3, None, note, reduced)
             dropped = (await watchers.ask(report=True))["dropped"]
-            note = f"of {count}, opened in {opening:.0f} s"
+            note = f"of {len(first) + len(rest)}, opened in {opening:.0f} s"
             yield "streams-dropped", Reading(dropped, None, note, reduced)
 
 
