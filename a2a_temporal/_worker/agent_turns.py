@@ -67,8 +67,12 @@ class AgentTurns:
         held_back = self._held_back()
         while not self._log.state.terminal and not self.cancel_requested:
             await workflow.wait_condition(
-                lambda held=held_back: bool(self._inbox) or (held and not self._log.inbox)
+                lambda held=held_back: (
+                    self._log.state.terminal or bool(self._inbox) or (held and not self._log.inbox)
+                )
             )
+            if self._log.state.terminal:
+                return
             if not self._inbox:
                 self._log.emit_status(TaskState.TASK_STATE_COMPLETED)
                 return

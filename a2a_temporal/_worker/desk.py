@@ -162,8 +162,9 @@ class Desk:
     def show(self) -> None:
         """Let the workflow's page in the Temporal UI say what is open."""
         start = self._log.state.start
+        asked = [] if self._log.state.terminal else self.open_requests
         workflow.set_current_details(
-            current_details(self.open_requests, task_id=start.task_id, owner=start.owner)
+            current_details(asked, task_id=start.task_id, owner=start.owner)
         )
 
     def carried(self) -> dict[str, Any]:
@@ -221,6 +222,8 @@ class Desk:
 
     def _receive(self, answers: list[Answer], message: Message | None = None) -> None:
         """Let answers count: all of them, or none."""
+        if self._log.state.terminal:
+            raise RefusedError("The task has ended.")
         checked = [(self._case_for(answer), answer) for answer in answers]
         changed = [self._check(case, answer) for case, answer in checked]
         for (case, answer), details in zip(checked, changed, strict=True):

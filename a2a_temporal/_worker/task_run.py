@@ -343,11 +343,7 @@ class TaskRun:
         timeout: timedelta | None,
     ) -> Case:
         if self.ended:
-            raise ApplicationError(
-                f"{summary!r} was asked after the task had ended. Ask before complete(), fail() "
-                "or reject().",
-                non_retryable=True,
-            )
+            raise _too_late(summary)
         request = OpenRequest(
             id="",
             kind=kind,
@@ -378,13 +374,16 @@ class TaskRun:
                 pause = min((each for each in (left, remind_every) if each), default=None)
                 try:
                     await workflow.wait_condition(
-                        lambda: bool(case.outcome),
+                        lambda: bool(case.outcome) or self.ended,
                         timeout=pause,
                         timeout_summary=f"Waits for an answer: {case.request.summary[:150]}",
                     )
                 except asyncio.TimeoutError:
                     if pause == remind_every and pause != left:
                         self._desk.publish(f"Reminder: {text}")
+                if self.ended and not case.outcome:
+                    self._desk.show()
+                    raise _too_late(case.request.summary)
         except asyncio.CancelledError:
             self._desk.withdraw(case)
             if workflow.cancellation_reason() is None:
@@ -414,6 +413,14 @@ class TaskRun:
             details = case.adapter.validate_python(details)
         approved = case.outcome == "approved"
         return Decision(approved, "approved" if approved else "rejected", details, case.records)
+
+
+def _too_late(summary: str) -> ApplicationError:
+    return ApplicationError(
+        f"{summary!r} is asked of nobody: the task has ended. Ask before complete(), fail() or "
+        "reject(), and before the agent ends it.",
+        non_retryable=True,
+    )
 
 
 def current_run() -> TaskRun | None:
