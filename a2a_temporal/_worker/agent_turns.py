@@ -56,12 +56,19 @@ class AgentTurns:
         self._running = False
 
     async def run(self) -> None:
-        """Run turns until the task has ended; a cancel ends it as CANCELED at the latest."""
+        """Run turns until the task has ended; a cancel is let through once the agent has stopped.
+
+        An agent that has ended the task otherwise by then was not canceled.
+        """
         turns = asyncio.create_task(self._run_turns())
         try:
             await asyncio.shield(turns)
         except asyncio.CancelledError:
             await self._cancel(turns)
+            self._log.agent_turn = 0
+            state = self._log.state
+            if not state.terminal or state.task.status.state == TaskState.TASK_STATE_CANCELED:
+                raise
 
     async def _run_turns(self) -> None:
         held_back = self._held_back()
@@ -88,12 +95,10 @@ class AgentTurns:
         await asyncio.wait([turns])
         if parked and not self._log.state.terminal:
             await self._run_cancel_hook()
-        if not self._log.state.terminal:
-            self._log.emit_status(TaskState.TASK_STATE_CANCELED)
 
     async def _run_turn(self, received: ReceivedMessage) -> int | None:
         """Run one turn; returns after how much history a new run is to take over."""
-        turn = self._turn_number()
+        turn = self._log.agent_turn = self._turn_number()
         attempts = 0
         self._running = True
         try:
@@ -117,7 +122,9 @@ class AgentTurns:
         The author's code may take those, and then the task ends without a further turn.
         """
         state = self._log.state
-        return state.turn_done and not state.terminal and not state.interrupted
+        over = state.turn_done and state.turn == self._log.agent_turn
+        asked = state.interrupted or state.checkpoint.asked
+        return over and not state.terminal and not asked
 
     def _turn_number(self) -> int:
         """Return the number of the last message before those that wait.

@@ -36,10 +36,13 @@ class AgentWorkflow:
     @workflow.run
     async def run(self, start: TaskStart) -> dict[str, Any]:
         """Run the turns, then close the workflow the way the task ended."""
-        await self._turns.run()
+        try:
+            await self._turns.run()
+        except asyncio.CancelledError:
+            if not self._log.state.terminal:
+                self._log.emit_status(TaskState.TASK_STATE_CANCELED)
+            raise
         state = self._log.state.task.status.state
-        if state == TaskState.TASK_STATE_CANCELED and self._turns.cancel_requested:
-            raise asyncio.CancelledError
         if state == TaskState.TASK_STATE_FAILED:
             raise ApplicationError(
                 "The A2A task failed", type=errors.TASK_FAILED, non_retryable=True

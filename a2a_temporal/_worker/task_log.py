@@ -55,11 +55,17 @@ class TaskLog:
 
     Args:
         start: The workflow's input.
+
+    Attributes:
+        state: What the log says so far.
+        inbox: Client messages nobody has looked at yet.
+        agent_turn: The turn that the agent was given last; 0 once it was given up.
     """
 
     def __init__(self, start: TaskStart) -> None:
         self.state: LogState = begin(start)
         self.inbox: deque[ReceivedMessage] = deque()
+        self.agent_turn = self.state.turn
         if start.snapshot is None:
             self.inbox.append(ReceivedMessage(self.state.task.history[0], start.request))
         else:

@@ -276,6 +276,8 @@ class TaskRun:
     async def run_agent(self, *, carried: Any = None) -> None:
         """Let the worker's ``AgentExecutor`` handle the task, turn by turn, until it has ended.
 
+        A cancel, of the task or of this call alone, stops the agent first and is then let through.
+
         When the history has grown long, a new run takes over, and the workflow's code begins anew.
         Where it does anything before this, it has to know: give ``carried``, and look at
         :attr:`carried` first. Without, such a workflow stays in its run.

@@ -1,5 +1,7 @@
 """Workflows that combine what the documentation shows one by one."""
 
+import asyncio
+
 from temporalio import workflow
 
 from a2a_temporal.workflow import TaskRun, TaskStart
@@ -29,3 +31,40 @@ class EndedFromOutside:
     def obsolete(self) -> None:
         """End the task from a handler."""
         self.task.reject("Nobody needs it any more.")
+
+
+@workflow.defn
+class AgentWithCleanup:
+    """Lets the agent work and cleans up behind it when it is canceled."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Clean up, and let the cancel through."""
+        try:
+            await self.task.run_agent()
+        except asyncio.CancelledError:
+            self.task.add_artifact("cleaned up", artifact_id="cleanup")
+            raise
+
+
+@workflow.defn
+class AgentWithLimit:
+    """Gives the agent up after a second; asks what then, and lets it go on."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Give it a second."""
+        try:
+            await asyncio.wait_for(self.task.run_agent(), 1)
+        except asyncio.TimeoutError:
+            if await self.task.require_input("Too slow. What now?") == "fail":
+                return self.task.fail("The agent was too slow.")
+            await self.task.run_agent()
