@@ -1,6 +1,7 @@
 """``TaskRun``: what a workflow author holds to make their workflow an A2A task."""
 
 import asyncio
+import itertools
 import json
 import uuid
 from collections.abc import AsyncIterator, Sequence
@@ -72,13 +73,14 @@ class TaskRun:
     def __init__(self, start: TaskStart) -> None:
         self._log = TaskLog(start)
         self._desk = Desk(self._log)
-        self._artifacts = 0
         self.failure: BaseException | None = None
         self._first: ReceivedMessage | None = None
         if start.snapshot is None:
             self._first = self._log.inbox.popleft()
         else:
             self._desk.restore(start.snapshot.get("desk", {}))
+            if start.snapshot.get("first"):
+                self._first = ReceivedMessage(self._log.state.task.history[0], start.request)
         self._begun = self._done_so_far()
         self._serving = asyncio.create_task(self._serve())
         # The loop is the workflow instance's own. A run id would not do: a replayer in this process
@@ -174,8 +176,7 @@ class TaskRun:
             append: Add to the artifact instead of replacing it.
             last_chunk: Nothing will be appended after this.
         """
-        self._artifacts += 1
-        artifact_id = artifact_id or f"artifact-{self._artifacts}"
+        artifact_id = artifact_id or self._unused_artifact_id()
         artifact = Artifact(artifact_id=artifact_id, name=name, parts=parts_of(content))
         self._log.emit(
             TaskArtifactUpdateEvent(artifact=artifact, append=append, last_chunk=last_chunk)
@@ -318,9 +319,15 @@ class TaskRun:
         state = self._log.state
         state.start = replace(state.start, carried=carried)
         waiting = [*self._desk.messages, *self._log.inbox]
-        self._log.continue_as_new(waiting, also={"desk": self._desk.carried()})
+        also = {"desk": self._desk.carried(), "first": self._first is not None}
+        self._log.continue_as_new(waiting, also=also)
 
     # ---------------------------------------------------------------- helpers
+
+    def _unused_artifact_id(self) -> str:
+        used = {artifact.artifact_id for artifact in self._log.state.task.artifacts}
+        numbers = itertools.count(len(used) + 1)
+        return next(each for each in map("artifact-{}".format, numbers) if each not in used)
 
     def _end(self, state: TaskState, text: str = "") -> None:
         self._log.emit_status(state, text)

@@ -68,3 +68,22 @@ class AgentWithLimit:
             if await self.task.require_input("Too slow. What now?") == "fail":
                 return self.task.fail("The agent was too slow.")
             await self.task.run_agent()
+
+
+@workflow.defn
+class AgentInTheNextRun:
+    """Asks in a run of its own, the agent works in the next."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Ask, begin anew, let the agent work."""
+        if self.task.carried is None:
+            await self.task.require_approval("Let the agent work?")
+            self.task.add_artifact("approved")
+            self.task.continue_as_new("approved")
+        self.task.add_artifact("begun")
+        await self.task.run_agent()

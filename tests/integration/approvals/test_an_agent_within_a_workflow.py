@@ -15,6 +15,7 @@ from tests.integration.approvals.agent_flows import (
     AgentBesideQuestion,
     LongAgentAfterApproval,
 )
+from tests.integration.approvals.combined_flows import AgentInTheNextRun
 from tests.support.in_process import CARD, Scripted
 from tests.support.logs import first_run
 from tests.support.waiting import within
@@ -115,3 +116,16 @@ async def test_a_new_run_takes_over_with_what_the_author_hands_on(skipping: Clie
         done = await within(20, running.send("chunks:1", task=task), what="the agent's end")
         assert state_of(done) == "completed"
         assert len(await running.records(task)) == 1
+
+
+async def test_the_agent_is_given_the_first_message_in_whatever_run_it_begins(
+    skipping: Client,
+) -> None:
+    agent = Agent(card=CARD, executor=Scripted(), workflow=AgentInTheNextRun)
+    async with running_agent(skipping, agent, max_cached_workflows=0) as running:
+        task = await running.send("chunks:1")
+        done = await within(20, running.send("yes", task=task), what="the agent's end")
+        assert state_of(done) == "completed"
+        texts = ["".join(part.text for part in artifact.parts) for artifact in done.artifacts]
+        assert texts == ["approved", "begun", "2.0 "]
+        await running.replay()
