@@ -18,14 +18,14 @@ class Checkpoint:
         artifacts: Touched artifacts as they were, ``None`` for one that was not there.
         metadata: Touched keys: their value in a list, an empty list for one that was not there.
         message_ids: What the agent has said since.
-        asked: The present question to the client is one of an attempt.
+        asked: The state in which an attempt asks the client something; 0 when none does.
     """
 
     messages: int = 0
     artifacts: dict[str, Artifact | None] = field(default_factory=dict[str, Artifact | None])
     metadata: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     message_ids: set[str] = field(default_factory=set[str])
-    asked: bool = False
+    asked: int = 0
 
     def keep_artifact(self, artifact_id: str, known: Artifact | None) -> None:
         """Remember an artifact before an attempt first touches it."""
@@ -59,7 +59,7 @@ class Checkpoint:
         self.artifacts.clear()
         self.metadata.clear()
         self.message_ids.clear()
-        self.asked = False
+        self.asked = 0
         return True
 
     def _restore_artifacts(self, task: Task) -> None:
@@ -113,5 +113,5 @@ class Checkpoint:
             },
             metadata={key: list(value) for key, value in carried.get("metadata", {}).items()},
             message_ids=set(carried.get("message_ids", [])),
-            asked=bool(carried.get("asked", False)),
+            asked=int(carried.get("asked", 0)),
         )

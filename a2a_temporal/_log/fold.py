@@ -220,7 +220,8 @@ def _remember(kept: Checkpoint, task: Task, update: TaskStatusUpdateEvent) -> No
     """Note what an attempt's status is about to change."""
     if update.status.HasField("message"):
         kept.message_ids.add(update.status.message.message_id)
-    kept.asked = update.status.state in INTERRUPTED_STATES
+    state = update.status.state
+    kept.asked = state if state in INTERRUPTED_STATES else 0
     kept.keep_metadata(task.metadata, update.metadata)
 
 

@@ -84,7 +84,7 @@ class Desk:
         self._approvals = 0
         self._approvers: list[str] = []
         self._seen: dict[str, None] = {}
-        self._shown_in = ""
+        self._shown: tuple[str, list[str]] = ("", [])
         for signal, verdict in _VERDICTS.items():
             workflow.set_signal_handler(signal, self._receiver(verdict))
         workflow.set_signal_handler(wire.DECISION_SIGNAL, self._receive_decision)
@@ -98,14 +98,14 @@ class Desk:
         """Work on what arrives, for ever."""
         while True:
             await workflow.wait_condition(
-                lambda: bool(self._signals or self._log.inbox) or self._hidden()
+                lambda: bool(self._signals or self._log.inbox) or self._outdated()
             )
             while self._signals:
                 self._on_signal(self._signals.popleft())
             while self._log.inbox:
                 self._on_message(self._log.inbox.popleft())
-            if self._hidden():
-                self.publish(" ".join(map(question, self.open_requests)))
+            if self._outdated():
+                self._ask_again()
 
     def open(self, case: Case, text: str) -> None:
         """Put a request on the desk and tell everybody."""
@@ -154,7 +154,7 @@ class Desk:
             metadata=from_json(payloads, Struct()),
         )
         status = TaskStatus(state=self._state(), message=message)
-        self._shown_in = message.message_id
+        self._shown = (message.message_id, self._ids())
         self._log.emit(TaskStatusUpdateEvent(status=status))
         self._index_approvers()
         self.show()
@@ -312,18 +312,47 @@ class Desk:
 
     # ------------------------------------------------------------- publishing
 
-    def _hidden(self) -> bool:
-        """Say whether somebody else's status, such as an activity's, covers what is open."""
-        state = self._log.state
-        ours = state.task.status.message.message_id == self._shown_in
-        return bool(self._cases) and not state.terminal and not (ours and state.interrupted)
+    def _outdated(self) -> bool:
+        """Say whether the task's status hides what is asked, or shows what no longer is."""
+        log = self._log.state
+        if log.terminal:
+            return False
+        shown, ids = self._shown
+        ours = log.interrupted and bool(shown) and log.task.status.message.message_id == shown
+        if self._cases:
+            return not ours or ids != self._ids()
+        if self._log.agent_asks is None:
+            given_up = log.turn > self._log.agent_turn
+            return ours or (log.interrupted and given_up)
+        # Whoever sent what the author's code has taken waits for the agent's question as well.
+        waiting = bool(self.messages or self._log.inbox)
+        return not log.interrupted or (log.status_turn < log.turns and not waiting)
+
+    def _ask_again(self) -> None:
+        if self._cases:
+            self.publish(" ".join(map(question, self.open_requests)))
+        elif self._log.agent_asks is None:
+            self.publish("Nothing is asked any more.")
+        else:
+            self._ask_for_the_agent(self._log.agent_asks)
+
+    def _ask_for_the_agent(self, state: TaskState) -> None:
+        log = self._log.state
+        status = TaskStatus(state=state)
+        for said in (*log.task.history, log.task.status.message):
+            if said.message_id in log.checkpoint.message_ids:
+                status.message.CopyFrom(said)
+        if status.HasField("message"):
+            status.message.message_id = str(workflow.uuid4())
+        self._log.emit(TaskStatusUpdateEvent(status=status))
+
+    def _ids(self) -> list[str]:
+        return [case.request.id for case in self._cases]
 
     def _state(self) -> TaskState:
         kinds = {case.request.kind for case in self._cases}
         if not kinds:
-            log = self._log.state
-            agent_asks = log.interrupted and log.checkpoint.asked
-            return log.task.status.state if agent_asks else TaskState.TASK_STATE_WORKING
+            return TaskState.TASK_STATE_WORKING
         if kinds == {"auth"}:
             return TaskState.TASK_STATE_AUTH_REQUIRED
         return TaskState.TASK_STATE_INPUT_REQUIRED

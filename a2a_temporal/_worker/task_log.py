@@ -98,6 +98,15 @@ class TaskLog:
         fold(self.state, entry)
         self._folded()
 
+    @property
+    def agent_asks(self) -> TaskState | None:
+        """The state in which the agent waits for the client; None while it does not."""
+        asked = self.state.checkpoint.asked
+        if not asked or self.state.turn != self.agent_turn:
+            return None
+        auth = TaskState.TASK_STATE_AUTH_REQUIRED
+        return auth if asked == auth else TaskState.TASK_STATE_INPUT_REQUIRED
+
     def emit_status(self, state: TaskState, text: str = "") -> None:
         """Write a status with an optional text of the agent's side."""
         status = TaskStatus(state=state)

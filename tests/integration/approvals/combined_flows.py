@@ -1,10 +1,14 @@
 """Workflows that combine what the documentation shows one by one."""
 
 import asyncio
+from datetime import timedelta
 
-from temporalio import workflow
+from temporalio import activity, workflow
 
+from a2a_temporal.activity import Publisher
 from a2a_temporal.workflow import TaskRun, TaskStart
+
+_LIMITS = timedelta(seconds=20)
 
 
 @workflow.defn
@@ -87,3 +91,63 @@ class AgentInTheNextRun:
             self.task.continue_as_new("approved")
         self.task.add_artifact("begun")
         await self.task.run_agent()
+
+
+@activity.defn
+async def tell() -> None:
+    """Report progress."""
+    async with Publisher() as task:
+        await task.working("From an activity")
+
+
+@workflow.defn
+class TalksBesideAgent:
+    """Does what its own signals say while the agent works or waits."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Let the agent work."""
+        await self.task.run_agent()
+
+    @workflow.signal
+    def talk(self) -> None:
+        """Report progress."""
+        self.task.working("From the workflow")
+
+    @workflow.signal
+    async def publish(self) -> None:
+        """Have an activity report progress."""
+        await workflow.execute_activity(tell, start_to_close_timeout=_LIMITS)
+
+    @workflow.signal
+    async def ask(self) -> None:
+        """Ask people as well."""
+        await self.task.require_input("Which colour?")
+
+
+@workflow.defn
+class SlowCleanup:
+    """Takes a while to clean up behind a request that was canceled."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+        self.cleaned = False
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Ask; clean up until told that it is done."""
+        try:
+            await self.task.require_approval("Pay?")
+        except asyncio.CancelledError:
+            await workflow.wait_condition(lambda: self.cleaned)
+            raise
+
+    @workflow.signal
+    def done(self) -> None:
+        """Say that it is done."""
+        self.cleaned = True
