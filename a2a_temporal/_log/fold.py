@@ -123,12 +123,13 @@ def _fold_agent_events(state: LogState, entry: EventsEntry) -> list[StreamEvent]
 
 def _fold_source_events(state: LogState, entry: EventsEntry) -> list[StreamEvent]:
     source = state.sources.get(entry.source)
+    made: list[StreamEvent] = []
     if source is None:
+        made += _drop_other_runs(state, entry.source)
         source = Source(Checkpoint(messages=_messages(state.task)))
         state.sources[entry.source] = source
     if (entry.attempt, entry.sequence) <= (source.attempt, source.sequence):
-        return []
-    made: list[StreamEvent] = []
+        return made
     if entry.attempt > source.attempt:
         made += _drop_attempt(state, source.checkpoint)
         source.attempt = entry.attempt
@@ -136,6 +137,17 @@ def _fold_source_events(state: LogState, entry: EventsEntry) -> list[StreamEvent
     for event in entry.events:
         made += _apply(state, event, entry.at, kept=source.checkpoint)
     return made
+
+
+def _drop_other_runs(state: LogState, name: str) -> list[StreamEvent]:
+    """Forget what an activity had made in another run, as its workflow was reset to before it."""
+    _, slash, activity = name.rpartition("/")
+    return [
+        event
+        for other, source in state.sources.items()
+        if slash and other.rpartition("/")[2] == activity
+        for event in _drop_attempt(state, source.checkpoint)
+    ]
 
 
 def _open_turn(state: LogState, turn: int) -> None:

@@ -6,6 +6,7 @@ from types import TracebackType
 from a2a.types.a2a_pb2 import Artifact, TaskArtifactUpdateEvent, TaskState, TaskStatus
 from a2a.types.a2a_pb2 import TaskStatusUpdateEvent as StatusEvent
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
 from typing_extensions import Self
 
 from a2a_temporal._log.state import agent_message
@@ -29,12 +30,21 @@ class Publisher:
 
     Chunks travel in batches; leaving the block waits until all are in the log. When the activity is
     retried, what its lost attempt had published is dropped and built anew.
+
+    Raises:
+        temporalio.exceptions.ApplicationError: The activity is a local one: what it publishes would
+            have to wait for the workflow task that it is a part of.
     """
 
     def __init__(self) -> None:
         info = activity.info()
         if info.workflow_id is None or info.workflow_run_id is None:
             raise RuntimeError("Publisher() needs an activity that a workflow started.")
+        if info.is_local:
+            raise ApplicationError(
+                "Publisher() needs a regular activity: start it by workflow.execute_activity.",
+                non_retryable=True,
+            )
         client = activity.client()
         self._queue = PublishingQueue(
             sender(client, info.workflow_id, info.workflow_run_id),

@@ -4,6 +4,7 @@ import asyncio
 from datetime import timedelta
 
 from temporalio import activity, workflow
+from temporalio.common import RetryPolicy
 
 from a2a_temporal.activity import Publisher
 from a2a_temporal.workflow import TaskRun, TaskStart
@@ -151,3 +152,33 @@ class SlowCleanup:
     def done(self) -> None:
         """Say that it is done."""
         self.cleaned = True
+
+
+@activity.defn
+async def append() -> None:
+    """Publish two chunks of the report."""
+    async with Publisher() as task:
+        for number in range(2):
+            await task.add_artifact(f"{number};", artifact_id="report", append=True)
+
+
+@workflow.defn
+class ReportsThenAsks:
+    """Publishes from an activity, regular or local, then asks."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Report, ask."""
+        if self.task.text == "local":
+            await workflow.execute_local_activity(
+                append,
+                start_to_close_timeout=_LIMITS,
+                retry_policy=RetryPolicy(maximum_attempts=2),
+            )
+        else:
+            await workflow.execute_activity(append, start_to_close_timeout=_LIMITS)
+        await self.task.require_approval("Publish it?")

@@ -54,6 +54,18 @@ def test_a_lost_attempt_of_a_source_is_dropped_alone() -> None:
     assert spoken(state.task) == ["m1", "a2", "m2"]
 
 
+def test_an_activity_that_runs_again_after_a_reset_begins_anew() -> None:
+    state = folded(
+        published("run-1/1", 1, 1, chunk("x", "void", append=True)),
+        published("run-1/2", 1, 1, chunk("y", "kept")),
+    )
+    made = fold(state, published("run-2/1", 1, 1, chunk("x", "new", append=True)))
+    assert isinstance(made[0], Task)
+    assert artifact_texts(state) == {"y": "kept", "x": "new"}
+    assert fold(state, published("run-2/1", 1, 2, chunk("x", "er", append=True)))
+    assert artifact_texts(state) == {"y": "kept", "x": "newer"}
+
+
 def test_what_a_lost_attempt_appended_to_an_earlier_artifact_is_taken_back() -> None:
     state = folded(
         emitted(chunk("x", "before ")),
