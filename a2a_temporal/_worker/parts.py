@@ -7,6 +7,7 @@ from a2a.types.a2a_pb2 import Message, Part
 from google.protobuf.json_format import MessageToDict
 
 from a2a_temporal._log.protojson import from_json
+from a2a_temporal._log.requests import canonical
 
 Content = str | Part | Sequence[Part] | dict[str, Any]
 """What an artifact is made of: a text, a JSON object, or A2A parts."""
@@ -32,5 +33,5 @@ def data_of(message: Message) -> Any:
     """Return the first data part of a message as plain JSON; ``None`` without one."""
     for part in message.parts:
         if part.HasField("data"):
-            return MessageToDict(part.data)
+            return canonical(MessageToDict(part.data))
     return None

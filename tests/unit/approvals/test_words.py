@@ -8,6 +8,7 @@ from a2a.types import Message, Part
 from a2a_temporal._log.hitl import HITL_EXTENSION, answers_of
 from a2a_temporal._log.protojson import from_json
 from a2a_temporal._log.requests import Answer, OpenRequest, RefusedError, find
+from a2a_temporal._worker.parts import data_of
 
 BASE = Answer("answer", by="ann", door="a2a")
 
@@ -187,3 +188,10 @@ def test_hitl_answers_a_question() -> None:
     payload = {"type": "ask_user_response", "id": "input-1", "answers": [{"answer": ["blue"]}]}
     (answer,) = answers_of(_hitl(payload), _asked("input-1"), BASE)
     assert (answer.verdict, answer.request, answer.answer) == ("answer", "input-1", "blue")
+
+
+def test_whole_numbers_stay_whole() -> None:
+    data = _data({"approved": True, "details": {"rates": [1, 0.5]}})
+    (answer,) = answers_of(data, _asked("approval-1"), BASE)
+    assert repr(answer.details) == "{'rates': [1, 0.5]}"
+    assert repr(data_of(_data({"amount": 5}))) == "{'amount': 5}"
