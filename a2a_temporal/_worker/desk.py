@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey
+from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from a2a.types.a2a_pb2 import Message, Part, Role, TaskState, TaskStatus, TaskStatusUpdateEvent
@@ -86,6 +87,12 @@ class Desk:
         self._seen: dict[str, None] = {}
         self._shown: tuple[str, list[str]] = ("", [])
         for signal, verdict in _VERDICTS.items():
+            if workflow.get_signal_handler(signal) is not None:
+                raise ApplicationError(
+                    f"This workflow has a signal {signal!r} of its own, by which TaskRun receives "
+                    "answers. Give it another name.",
+                    non_retryable=True,
+                )
             workflow.set_signal_handler(signal, self._receiver(verdict))
         workflow.set_signal_handler(wire.DECISION_SIGNAL, self._receive_decision)
 

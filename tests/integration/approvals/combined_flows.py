@@ -182,3 +182,21 @@ class ReportsThenAsks:
         else:
             await workflow.execute_activity(append, start_to_close_timeout=_LIMITS)
         await self.task.require_approval("Publish it?")
+
+
+@workflow.defn
+class OwnApprove:
+    """Has a signal by which its TaskRun receives answers."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Ask."""
+        await self.task.require_approval("Pay?")
+
+    @workflow.signal
+    def approve(self) -> None:
+        """Is never called."""

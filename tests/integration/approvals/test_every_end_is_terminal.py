@@ -8,7 +8,9 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowUpdateFai
 
 from a2a_temporal._log.protojson import from_json, to_json
 from a2a_temporal.testing import RunningAgent, running_agent, state_of, status_text
+from tests.integration.approvals.combined_flows import OwnApprove
 from tests.integration.approvals.more_flows import KINDS, SECRET, Breaks, Returns
+from tests.support.waiting import within
 
 
 async def _leaks_nothing(agent: RunningAgent, task_id: str) -> None:
@@ -87,3 +89,11 @@ async def test_what_a_workflow_returns_is_the_artifact(skipping: Client, value: 
         assert state_of(task) == "completed"
         (artifact,) = task.artifacts
         assert [to_json(each) for each in artifact.parts] == [to_json(part)]
+
+
+async def test_a_workflow_that_takes_the_signals_of_answers_fails_at_once(
+    skipping: Client,
+) -> None:
+    async with running_agent(skipping, OwnApprove) as agent:
+        task = await within(20, agent.send("go"), what="the end")
+        assert state_of(task) == "failed"
