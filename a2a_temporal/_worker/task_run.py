@@ -289,10 +289,12 @@ class TaskRun:
         if self._first is not None:
             self._desk.messages.appendleft(self._first)
             self._first = None
-        may_begin_anew = carried is not None or self._done_so_far() == self._begun
+        nothing_done = self._done_so_far() == self._begun
 
         def continue_as_new() -> None:
-            if may_begin_anew and not self._desk.open_requests:
+            # What the author's code has asked beside the agent, it would ask again.
+            may_begin_anew = nothing_done and self._desk.asked == self._begun[1]
+            if (may_begin_anew or carried is not None) and not self._desk.open_requests:
                 self.continue_as_new(self.carried if carried is None else carried)
 
         turns = AgentTurns(self._log, self._desk.messages, continue_as_new=continue_as_new)

@@ -129,3 +129,22 @@ async def test_the_agent_is_given_the_first_message_in_whatever_run_it_begins(
         texts = ["".join(part.text for part in artifact.parts) for artifact in done.artifacts]
         assert texts == ["approved", "begun", "2.0 "]
         await running.replay()
+
+
+async def test_people_asked_beside_the_agent_are_not_asked_again(skipping: Client) -> None:
+    agent = Agent(
+        card=CARD,
+        executor=Scripted(),
+        workflow=AgentBesideQuestion,
+        agent_options=SHORT_RUNS,
+    )
+    async with running_agent(skipping, agent) as running:
+        task = await running.send("ask:where?")
+        await running.answer(task, "red", request="input-1")
+        for _ in range(4):
+            asked = await within(20, running.send("ask:where?", task=task), what="the question")
+            assert (state_of(asked), status_text(asked)) == ("input-required", "where?")
+            assert await running.requests(task) == []
+        done = await within(20, running.send("chunks:1", task=task), what="the agent's end")
+        assert state_of(done) == "completed"
+        assert len(await running.records(task)) == 1
