@@ -44,7 +44,7 @@ async def _started(caller: Caller, receiver: Hook) -> _Tasks:
     done = await caller.send_task("tck-complete-task", context_id=context_id)
     asking = await caller.send_task("tck-multi-turn", context_id=context_id)
     holding = await caller.start("tck-cancel", context_id=context_id)
-    working = await caller.start("sleep 5", context_id=context_id)
+    working = await caller.start("sleep 15", context_id=context_id)
     await set_config(caller, working["id"], {"id": "p", "url": receiver.url})
 
     async def both_work() -> bool:
