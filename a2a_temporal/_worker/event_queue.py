@@ -112,6 +112,7 @@ class PublishingQueue(EventQueue):
         await self._has_room()
         if self._closed:
             logger.warning("An event published after its turn was over was dropped")
+            await asyncio.sleep(0)  # where an agent that does nothing else can be canceled
             return
         self._check(event)
         published = self._without_repetition(_complete(event))
@@ -119,18 +120,19 @@ class PublishingQueue(EventQueue):
         size = self._measure(written)
         before = self.state
         self._note(published)
-        self._waiting.append((written, size))
-        self._waiting_bytes += size
-        if self.replied or self.state != before or self._waiting_bytes >= _BATCH_BYTES:
-            self._urgent = True
+        urgent = self.replied or self.state != before
         if self._in_own_loop:
-            self._wake()
+            self._append(written, size, urgent)
         else:
-            self._loop.call_soon_threadsafe(self._wake)
+            self._loop.call_soon_threadsafe(self._append, written, size, urgent)
         self._raise_if_broken()
 
     async def close(self, immediate: bool = False) -> None:
         """Change nothing: what an agent may say ends with its turn, however it leaves its queue."""
+
+    def is_closed(self) -> bool:
+        """Say whether the turn is over, so that what is published now is dropped."""
+        return self._closed
 
     async def conclude(self) -> None:
         """Say how the turn ended, if the agent has returned without saying so: it has completed.
@@ -167,6 +169,7 @@ class PublishingQueue(EventQueue):
         """Drop what waits: the attempt is void."""
         self._closed = True
         self._waiting.clear()
+        self._room.set()
         if self._sender is not None:
             self._sender.cancel()
 
@@ -214,7 +217,10 @@ class PublishingQueue(EventQueue):
         while not (self._room.is_set() or self._closed):  # noqa: ASYNC110 - of another loop
             await asyncio.sleep(_OTHER_LOOPS_PAUSE)
 
-    def _wake(self) -> None:
+    def _append(self, written: dict[str, Any], size: int, urgent: bool) -> None:
+        self._waiting.append((written, size))
+        self._waiting_bytes += size
+        self._urgent = self._urgent or urgent or self._waiting_bytes >= _BATCH_BYTES
         if self._waiting_bytes >= _BUFFER_BYTES:
             self._room.clear()
         if self._sender is None and not self._closed:
@@ -295,16 +301,20 @@ class PublishingQueue(EventQueue):
             self._sender.result()
 
     async def _send_batches(self) -> None:
-        while not self._closed:
-            await self._changed.wait()
-            self._changed.clear()
-            for _ in range(_COURTESY_STEPS):
-                await asyncio.sleep(0)
-            await self._pause()
-            if not self._closed and self._waiting:
-                await self._send_batch()
-            if self._waiting:
-                self._changed.set()
+        try:
+            while not self._closed:
+                await self._changed.wait()
+                self._changed.clear()
+                for _ in range(_COURTESY_STEPS):
+                    await asyncio.sleep(0)
+                await self._pause()
+                if not self._closed and self._waiting:
+                    await self._send_batch()
+                if self._waiting:
+                    self._changed.set()
+        finally:
+            # Whoever waits for room is to learn that nothing is sent any more.
+            self._room.set()
 
     async def _pause(self) -> None:
         """Hold back for a moment what is not urgent, unless something urgent waits too."""
