@@ -273,6 +273,8 @@ def _set_reply(
     reply = Message()
     reply.CopyFrom(message)
     reply.context_id = state.task.context_id
+    if reply.task_id:
+        reply.task_id = state.task.id
     status = TaskStatus(state=TaskState.TASK_STATE_COMPLETED, message=reply)
     update = TaskStatusUpdateEvent(status=status)
     made = _set_status(state, update, at, turn=turn, kept=kept)
@@ -296,6 +298,9 @@ def _merge_task(
     if new:
         _file_status_message(task)
         task.history.extend(new)
+        for message in task.history[-len(new) :]:
+            message.task_id = task.id
+            message.context_id = task.context_id
         if kept is not None:
             kept.message_ids |= {message.message_id for message in new}
     made: list[StreamEvent] = [

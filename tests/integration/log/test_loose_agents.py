@@ -4,11 +4,11 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 from a2a.server.agent_execution import RequestContext
-from a2a.server.events import EventQueueLegacy
 from a2a.server.events.event_queue import EventQueue
 from a2a.types.a2a_pb2 import Message, Part, Role, Task, TaskState, TaskStatus
 from a2a.types.a2a_pb2 import TaskStatusUpdateEvent as StatusEvent
 
+from a2a_temporal._worker.event_queue import PublishingQueue
 from tests.support.in_process import Written, running, updater_of
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import within
@@ -54,8 +54,9 @@ async def test_an_agent_that_waits_for_its_thread_blocks_nothing_for_ever(
 async def test_an_agent_may_close_its_queue(temporal: TemporalServer) -> None:
     async def turn(context: RequestContext, queue: EventQueue) -> None:
         await updater_of(context, queue).requires_input()
-        assert hasattr(EventQueueLegacy, "close")
-        await queue.close()  # pyright: ignore[reportAttributeAccessIssue] # as agents do
+        assert isinstance(queue, PublishingQueue)
+        assert not queue.is_closed()
+        await queue.close(immediate=True)
 
     async with running(await temporal.client(), Written(turn)) as agent:
         task = await within(10, agent.send("go"), what="the turn")
@@ -80,3 +81,39 @@ async def test_messages_without_an_id_are_not_lost(temporal: TemporalServer) -> 
     texts = [message.parts[0].text for message in [*task.history, task.status.message]]
     assert texts == ["go", "earlier", "progress", "done"]
     assert all(message.message_id for message in task.history)
+
+
+async def test_events_take_the_ids_of_their_task(temporal: TemporalServer) -> None:
+    """An agent that hands on what another one says need not rewrite it."""
+
+    async def turn(context: RequestContext, queue: EventQueue) -> None:
+        asked = Message(message_id="m", task_id="other", context_id="other", role=Role.ROLE_AGENT)
+        status = TaskStatus(state=TaskState.TASK_STATE_INPUT_REQUIRED, message=asked)
+        await queue.enqueue_event(Task(id="other", context_id="other", history=[asked]))
+        await queue.enqueue_event(StatusEvent(task_id="other", context_id="other", status=status))
+
+    async with running(await temporal.client(), Written(turn)) as agent:
+        events = [event async for event in agent.stream("go")]
+    assert isinstance(events[0], Task)
+    ids = (events[0].id, events[0].context_id)
+    assert "other" not in ids
+    for event in events[1:]:
+        assert isinstance(event, Task | StatusEvent), event
+        task_id = event.id if isinstance(event, Task) else event.task_id
+        messages = [event.status.message]
+        if isinstance(event, Task):
+            messages += event.history
+        named = {(m.task_id, m.context_id) for m in messages if m.message_id}
+        assert (task_id, event.context_id) == ids
+        assert named <= {ids}, event
+
+
+async def test_a_direct_message_names_no_other_task(temporal: TemporalServer) -> None:
+    async def turn(_: RequestContext, queue: EventQueue) -> None:
+        said = Message(message_id="m", task_id="other", context_id="other", role=Role.ROLE_AGENT)
+        await queue.enqueue_event(said)
+
+    async with running(await temporal.client(), Written(turn)) as agent:
+        (reply,) = [event async for event in agent.stream("go")]
+    assert isinstance(reply, Message)
+    assert "other" not in (reply.task_id, reply.context_id)
