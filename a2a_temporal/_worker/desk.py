@@ -161,8 +161,8 @@ class Desk:
             metadata=from_json(payloads, Struct()),
         )
         status = TaskStatus(state=self._state(), message=message)
-        self._shown = (message.message_id, self._ids())
         self._log.emit(TaskStatusUpdateEvent(status=status))
+        self._shown = (message.message_id, self._ids())
         self._index_approvers()
         self.show()
 

@@ -376,8 +376,8 @@ class TaskRun:
     ) -> None:
         """Return once the request has an outcome or its deadline has passed."""
         self._desk.withdraw(case)
-        self._desk.open(case, text)
         try:
+            self._desk.open(case, text)
             while not case.outcome:
                 left = until(case.request.deadline) if timeout is not None else None
                 if left is not None and left <= timedelta(0):

@@ -4,6 +4,7 @@ from typing import Any
 
 from temporalio import workflow
 
+from a2a_temporal import PublicError
 from a2a_temporal.workflow import TaskRun, TaskStart
 
 TOO_MUCH = 3_000_000
@@ -27,4 +28,9 @@ class Big:
             self.task.working(much)
         elif self.task.text == "approval":
             await self.task.require_approval("Read this?", details={"text": much})
+        elif self.task.text == "less":
+            try:
+                await self.task.require_approval("Read this?", details={"text": much})
+            except PublicError:
+                return (await self.task.require_approval("Read a summary?")).outcome
         return much
