@@ -16,8 +16,10 @@ from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.utils.errors import A2AError
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError
 
 from a2a_temporal import errors
+from a2a_temporal._log.reading import NoTaskError, read_log
 from a2a_temporal._worker.early_cancel import hearing
 from a2a_temporal._worker.event_queue import PublishingQueue
 from a2a_temporal._worker.failures import storable, tellable, text_of
@@ -27,6 +29,9 @@ from a2a_temporal._worker.threads import TurnThreads
 from a2a_temporal._worker.turn import Turn, enter_turn
 
 logger = logging.getLogger("a2a_temporal.agent")
+
+_LAST_WORDS_SECONDS = 2
+"""How long an attempt that is over already waits for what can be done without."""
 
 
 class Attempt:
@@ -66,12 +71,15 @@ class Attempt:
                 with hearing(activity.info().workflow_run_id or "") as told:
                     await _first_of(agent, told)
             except asyncio.CancelledError:
-                await self._stop(agent, threads)
-                if self._queue.left:
-                    return True
-                raise
+                if _canceled() or not agent.done():
+                    await self._stop(agent, threads)
+                    if self._queue.left:
+                        return True
+                    raise
+                await self._finish_soon(asyncio.create_task(self._finish(agent.result())))
+                return self._queue.left
             if agent.done():
-                await self._finish(agent.result())
+                await self._finish_anyway(agent.result())
             else:
                 await self._stop_early(agent, threads)
         return self._queue.left
@@ -89,6 +97,27 @@ class Attempt:
         except BaseException as failure:  # whatever user code raises ends here
             return failure
         return None
+
+    async def _finish_anyway(self, failure: BaseException | None) -> None:
+        """Finish, also when Temporal gives the attempt up or the worker is stopped meanwhile."""
+        finishing = asyncio.create_task(self._finish(failure))
+        try:
+            await asyncio.shield(finishing)
+        except asyncio.CancelledError:
+            await self._finish_soon(finishing)
+
+    async def _finish_soon(self, finishing: "asyncio.Task[None]") -> None:
+        """Wait a moment for the last words of an attempt that nobody waits for any more.
+
+        An agent that has blocked its event loop is given up just when it has returned. Whether its
+        words still count is for the log to say, which knows if another attempt has spoken.
+        """
+        ended, _ = await asyncio.wait([finishing], timeout=_LAST_WORDS_SECONDS)
+        if ended:
+            return finishing.result()
+        finishing.cancel()
+        self._queue.abandon()
+        raise _handed_over() if _worker_stops() else asyncio.CancelledError
 
     async def _finish(self, failure: BaseException | None) -> None:
         if failure is None:
@@ -110,8 +139,7 @@ class Attempt:
         self, agent: "asyncio.Task[BaseException | None]", threads: TurnThreads
     ) -> None:
         """Stop the agent's code, wait until it has stopped, and say why it was."""
-        details = activity.cancellation_details()
-        canceled = details is not None and details.cancel_requested
+        canceled = _canceled()
         if not canceled:
             # The attempt is void: nobody is to read that its agent was interrupted.
             self._queue.abandon()
@@ -120,7 +148,7 @@ class Attempt:
         if canceled:
             await self._leave(threads, leaving=threads.running)
             return
-        if details is not None and details.worker_shutdown:
+        if _worker_stops():
             raise _handed_over()
 
     async def _stop_early(
@@ -138,8 +166,7 @@ class Attempt:
             try:
                 await asyncio.shield(stopping)
             except asyncio.CancelledError:
-                details = activity.cancellation_details()
-                if details is not None and details.worker_shutdown:
+                if _worker_stops():
                     stopping.cancel()
                     self._queue.abandon()
                     raise _handed_over() from None
@@ -147,6 +174,7 @@ class Attempt:
 
     async def _leave(self, threads: TurnThreads, *, leaving: bool) -> None:
         """End a canceled turn, whose code has stopped."""
+        await self._look_at_task()
         await self._cancel_hook()
         with contextlib.suppress(LogClosedError, errors.PublicError):
             await self._queue.finish(done=True, leaving=leaving)
@@ -168,10 +196,23 @@ class Attempt:
             try:
                 await asyncio.shield(ended)
             except asyncio.CancelledError:  # again, as the workflow is closed by now
-                details = activity.cancellation_details()
-                if details is not None and details.worker_shutdown:
+                if _worker_stops():
                     ended.cancel()
                     return
+
+    async def _look_at_task(self) -> None:
+        """Let the agent's ``cancel()`` know the Task as it is now, if it can be read at once.
+
+        At the beginning of the first turn there was none to know.
+        """
+        run_id = activity.info().workflow_run_id or ""
+        reading = read_log(activity.client(), self._turn.task_id, run_id=run_id)
+        try:
+            log = await asyncio.wait_for(reading, _LAST_WORDS_SECONDS)
+        except (NoTaskError, RPCError, TimeoutError, asyncio.TimeoutError) as error:
+            logger.warning("Task %s could not be read for cancel(): %r", self._turn.task_id, error)
+        else:
+            self._context.current_task = log.task
 
     async def _cancel_hook(self) -> None:
         hook = asyncio.create_task(self._guarded_cancel())
@@ -181,7 +222,7 @@ class Attempt:
         finally:
             hook.cancel()
         if not ended:
-            ended, _ = await asyncio.wait([hook], timeout=limit)
+            ended, _ = await asyncio.wait([hook], timeout=_LAST_WORDS_SECONDS)
         failure = hook.result() if ended else TimeoutError("cancel() does not end")
         if failure is not None:
             logger.error(
@@ -218,6 +259,18 @@ class Attempt:
             type=errors.AGENT_RETRY if retry else errors.AGENT_FAILED,
             non_retryable=not retry,
         ) from cause
+
+
+def _canceled() -> bool:
+    """Say whether the task is to end, rather than this attempt."""
+    details = activity.cancellation_details()
+    return details is not None and details.cancel_requested
+
+
+def _worker_stops() -> bool:
+    """Say whether the attempt ends because its worker was told to stop."""
+    details = activity.cancellation_details()
+    return details is not None and details.worker_shutdown
 
 
 def _handed_over() -> ApplicationError:

@@ -10,7 +10,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
-    from a2a.types.a2a_pb2 import TaskState
+    from a2a.types.a2a_pb2 import Role, TaskState
 
     from a2a_temporal import errors
     from a2a_temporal._log import wire
@@ -185,8 +185,9 @@ class AgentTurns:
     async def _run_cancel_hook(self) -> None:
         """Let the agent clean up a task that is canceled while no turn runs."""
         state = self._log.state
-        last = ReceivedMessage(state.task.history[-1], state.start.request)
-        hook = self._turn_input(last, state.turn)
+        said = [each for each in state.task.history if each.role == Role.ROLE_USER]
+        last = (said or state.task.history)[-1]
+        hook = self._turn_input(ReceivedMessage(last, state.start.request), state.turn)
         try:
             await workflow.execute_activity(
                 wire.CANCEL_AGENT_ACTIVITY,

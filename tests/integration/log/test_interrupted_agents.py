@@ -4,7 +4,7 @@ import asyncio
 
 from a2a.server.agent_execution import RequestContext
 from a2a.server.events.event_queue import EventQueue
-from a2a.types.a2a_pb2 import Part, TaskState
+from a2a.types.a2a_pb2 import Part, Task, TaskState
 
 from a2a_temporal._log.reading import read_log
 from tests.support.in_process import (
@@ -70,6 +70,11 @@ async def _canceled(temporal: TemporalServer, cancel: Turn) -> list[str]:
     async with running(await temporal.client(), Written(turn, cancel=cancel)) as agent:
         task_id = await agent.start("go")
         await within(10, begun.wait())
+
+        async def working() -> bool:
+            return (await agent.get(task_id)).status.state == TaskState.TASK_STATE_WORKING
+
+        await eventually(working, within=10)
         task = await within(15, agent.cancel(task_id), what="the cancel")
         assert task is not None
         assert task.status.state == CANCELED
@@ -98,3 +103,39 @@ async def test_a_cancel_that_exits_ends_no_worker(temporal: TemporalServer) -> N
         raise SystemExit(3)
 
     assert await _canceled(temporal, cancel) == ["half"]
+
+
+async def test_a_cancel_is_given_the_task(temporal: TemporalServer) -> None:
+    """Many agents do nothing without one, and the first turn began without one."""
+    given: list[Task | None] = []
+
+    async def cancel(context: RequestContext, queue: EventQueue) -> None:
+        given.append(context.current_task)
+
+    await _canceled(temporal, cancel)
+    (task,) = given
+    assert task is not None
+    assert task.status.state == TaskState.TASK_STATE_WORKING
+    assert [message.parts[0].text for message in task.history] == ["go"]
+
+
+async def test_a_cancel_of_a_waiting_task_is_given_what_the_client_said_last(
+    temporal: TemporalServer,
+) -> None:
+    given: list[str] = []
+
+    async def turn(context: RequestContext, queue: EventQueue) -> None:
+        updater = updater_of(context, queue)
+        await updater.start_work(updater.new_agent_message([Part(text="I look")]))
+        await updater.requires_input(updater.new_agent_message([Part(text="What?")]))
+
+    async def cancel(context: RequestContext, queue: EventQueue) -> None:
+        given.append(context.get_user_input())
+
+    async with running(await temporal.client(), Written(turn, cancel=cancel)) as agent:
+        asked = await within(15, agent.send("go"))
+        asked = await within(15, agent.send("this", task_id=asked.id))
+        task = await within(15, agent.cancel(asked.id), what="the cancel")
+    assert task is not None
+    assert task.status.state == CANCELED
+    assert given == ["this"]
