@@ -38,6 +38,7 @@ class AgentTurns:
 
     Attributes:
         failure: What Temporal says of the turn that failed the task, if one did.
+        running: A turn is under way.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class AgentTurns:
         self._log = log
         self._inbox = inbox
         self._continue_as_new = continue_as_new
-        self._running = False
+        self.running = False
 
     async def run(self) -> None:
         """Run turns until the task has ended; a cancel is let through once the agent has stopped.
@@ -90,7 +91,7 @@ class AgentTurns:
 
     async def _cancel(self, turns: "asyncio.Task[None]") -> None:
         self.cancel_requested = True
-        parked = not self._running
+        parked = not self.running
         turns.cancel()
         await asyncio.wait([turns])
         if parked and not self._log.state.terminal:
@@ -100,7 +101,7 @@ class AgentTurns:
         """Run one turn; returns after how much history a new run is to take over."""
         turn = self._log.agent_turn = self._turn_number()
         attempts = 0
-        self._running = True
+        self.running = True
         try:
             while True:
                 try:
@@ -114,7 +115,7 @@ class AgentTurns:
                         return None
                     attempts += self._options.maximum_attempts
         finally:
-            self._running = False
+            self.running = False
 
     def _held_back(self) -> bool:
         """Say whether the agent has completed while messages waited, so that the task went on.

@@ -82,6 +82,7 @@ class TaskRun:
             if start.snapshot.get("first"):
                 self._first = ReceivedMessage(self._log.state.task.history[0], start.request)
         self._begun = self._done_so_far()
+        self._turns: AgentTurns | None = None
         self._serving = asyncio.create_task(self._serve())
         # The loop is the workflow instance's own. A run id would not do: a replayer in this process
         # has instances of the same run.
@@ -298,6 +299,7 @@ class TaskRun:
                 self.continue_as_new(self.carried if carried is None else carried)
 
         turns = AgentTurns(self._log, self._desk.messages, continue_as_new=continue_as_new)
+        self._turns = turns
         await turns.run()
         if turns.failure is not None:
             raise turns.failure
@@ -307,7 +309,7 @@ class TaskRun:
     def continue_as_new(self, carried: Any = None) -> NoReturn:
         """Let a new run take over; clients see no seam.
 
-        Call it while no request is open.
+        Call it while no request is open and no agent is at work.
 
         Args:
             carried: The author's own state, as JSON; the next run reads it from :attr:`carried`.
@@ -316,6 +318,12 @@ class TaskRun:
             raise ApplicationError(
                 f"continue_as_new was called while {self._desk.open_requests[0].id!r} is open. "
                 "Call it when no request waits for an answer.",
+                non_retryable=True,
+            )
+        if self._turns is not None and self._turns.running:
+            raise ApplicationError(
+                "continue_as_new was called while the agent works, whose turn would be lost. "
+                "run_agent(carried=...) does it by itself when it is time.",
                 non_retryable=True,
             )
         state = self._log.state

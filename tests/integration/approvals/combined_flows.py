@@ -125,6 +125,11 @@ class TalksBesideAgent:
         await workflow.execute_activity(tell, start_to_close_timeout=_LIMITS)
 
     @workflow.signal
+    def begin_anew(self) -> None:
+        """Let a new run take over."""
+        self.task.continue_as_new()
+
+    @workflow.signal
     async def ask(self) -> None:
         """Ask people as well."""
         await self.task.require_input("Which colour?")

@@ -15,7 +15,7 @@ from tests.integration.approvals.agent_flows import (
     AgentBesideQuestion,
     LongAgentAfterApproval,
 )
-from tests.integration.approvals.combined_flows import AgentInTheNextRun
+from tests.integration.approvals.combined_flows import AgentInTheNextRun, TalksBesideAgent
 from tests.support.in_process import CARD, Scripted
 from tests.support.logs import first_run
 from tests.support.waiting import within
@@ -148,3 +148,12 @@ async def test_people_asked_beside_the_agent_are_not_asked_again(skipping: Clien
         done = await within(20, running.send("chunks:1", task=task), what="the agent's end")
         assert state_of(done) == "completed"
         assert len(await running.records(task)) == 1
+
+
+async def test_no_run_takes_over_from_an_agent_at_work(skipping: Client) -> None:
+    agent = Agent(card=CARD, executor=Scripted(), workflow=TalksBesideAgent)
+    async with running_agent(skipping, agent) as running:
+        task = await running.send("say:busy gate", wait=False)
+        await running.told(task, "busy")
+        await running.workflow(task).signal("begin_anew")
+        await running.until(task, "failed")
