@@ -57,4 +57,8 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     if report.failed:
         for process in STARTED:
             report.sections.append((f"log of {process.name}", process.news()))
+    # A process that runs tests cannot send on what is no Unicode, and some tests log just that.
+    report.sections = [
+        (name, text.encode(errors="backslashreplace").decode()) for name, text in report.sections
+    ]
     return report
