@@ -50,6 +50,7 @@ class AgentTurns:
     ) -> None:
         self.failure: ActivityError | None = None
         self.cancel_requested = False
+        self._agent_told = False
         self._options: AgentOptions = workflow.extern_functions()[OPTIONS_FUNCTION]()
         self._log = log
         self._inbox = inbox
@@ -91,10 +92,10 @@ class AgentTurns:
 
     async def _cancel(self, turns: "asyncio.Task[None]") -> None:
         self.cancel_requested = True
-        parked = not self.running
         turns.cancel()
         await asyncio.wait([turns])
-        if parked and not self._log.state.terminal:
+        # A turn that was just over has not told its agent.
+        if not self._agent_told and not self._log.state.terminal:
             await self._run_cancel_hook()
 
     async def _run_turn(self, received: ReceivedMessage) -> int | None:
@@ -108,6 +109,7 @@ class AgentTurns:
                     return await self._run_attempts(self._turn_input(received, turn, attempts))
                 except ActivityError as error:
                     if self.cancel_requested or self._log.state.terminal:
+                        self._agent_told = self.cancel_requested
                         return None
                     if not _was_handed_over(error):
                         self.failure = error
@@ -153,6 +155,7 @@ class AgentTurns:
             result_type=int,
         )
         if await self._left(turn_input.turn, attempts):
+            self._agent_told = self.cancel_requested
             return None
         return await attempts
 

@@ -37,16 +37,13 @@ async def test_no_call_fails_because_its_connection_is_closed(tmp_path: Path) ->
                     assert (await agent.get(asked.id)).id == asked.id
                     await agent.handler.on_list_tasks(ListTasksRequest(page_size=1), CALL)
                     if rounds % 2:
-                        ended = await agent.cancel(asked.id)
-                        assert ended is not None
+                        # Not asked how far it is: a worker may have to wait for work that was lost.
+                        assert await agent.cancel(asked.id) is not None
                     else:
                         ended = await agent.send("chunks:1", task_id=asked.id)
-                    assert ended.status.state in ENDS
+                        assert ended.status.state == TaskState.TASK_STATE_COMPLETED
                     rounds += 1
                 return rounds
 
             rounds = await asyncio.gather(*(use_it() for _ in range(CLIENTS)))
             assert min(rounds) > 1
-
-
-ENDS = (TaskState.TASK_STATE_COMPLETED, TaskState.TASK_STATE_CANCELED)
