@@ -139,3 +139,27 @@ async def test_a_cancel_of_a_waiting_task_is_given_what_the_client_said_last(
     assert task is not None
     assert task.status.state == CANCELED
     assert given == ["this"]
+
+
+async def test_a_cancel_right_after_a_question_is_told_the_agent_once(
+    temporal: TemporalServer,
+) -> None:
+    told: list[str] = []
+
+    async def turn(context: RequestContext, queue: EventQueue) -> None:
+        updater = updater_of(context, queue)
+        await updater.requires_input(updater.new_agent_message([Part(text="What?")]))
+        await asyncio.sleep(0.05)
+
+    async def cancel(context: RequestContext, queue: EventQueue) -> None:
+        told.append(str(context.task_id))
+
+    async with running(await temporal.client(), Written(turn, cancel=cancel)) as agent:
+
+        async def ask_and_cancel() -> str:
+            asked = await agent.send("go")
+            assert await agent.cancel(asked.id) is not None
+            return asked.id
+
+        ids = await within(60, asyncio.gather(*(ask_and_cancel() for _ in range(12))))
+        await eventually(lambda: sorted(told) == sorted(ids), within=15, what=f"{told}")
