@@ -1,8 +1,10 @@
 """Part four: an approval that outlives everything, answered by signals."""
 
+import contextlib
 import json
 
 from a2a.types import GetTaskRequest, SubscribeToTaskRequest, TaskState
+from a2a.utils.errors import UnsupportedOperationError
 
 from a2a_temporal._demo.stage import Stage
 from a2a_temporal._demo.telling import expect, good, request, say, text_of, title
@@ -65,11 +67,7 @@ class ApprovalStory:
 
     async def _paid(self, task_id: str) -> None:
         async with self._stage.client() as client:
-            task = await client.get_task(GetTaskRequest(id=task_id))
-            if task.status.state not in (
-                TaskState.TASK_STATE_COMPLETED,
-                TaskState.TASK_STATE_FAILED,
-            ):
+            with contextlib.suppress(UnsupportedOperationError):  # it has ended already
                 async for _ in client.subscribe(SubscribeToTaskRequest(id=task_id)):
                     pass
             task = await client.get_task(GetTaskRequest(id=task_id))
