@@ -49,7 +49,7 @@ class AgentTurns:
         continue_as_new: Callable[[], None],
     ) -> None:
         self.failure: ActivityError | None = None
-        self.cancel_requested = False
+        self._cancel_requested = False
         self._agent_told = False
         self._options: AgentOptions = workflow.extern_functions()[OPTIONS_FUNCTION]()
         self._log = log
@@ -74,7 +74,7 @@ class AgentTurns:
 
     async def _run_turns(self) -> None:
         held_back = self._held_back()
-        while not self._log.state.terminal and not self.cancel_requested:
+        while not self._log.state.terminal and not self._cancel_requested:
             await workflow.wait_condition(
                 lambda held=held_back: (
                     self._log.state.terminal or bool(self._inbox) or (held and not self._log.inbox)
@@ -91,7 +91,7 @@ class AgentTurns:
                 self._continue_as_new()
 
     async def _cancel(self, turns: "asyncio.Task[None]") -> None:
-        self.cancel_requested = True
+        self._cancel_requested = True
         turns.cancel()
         await asyncio.wait([turns])
         # A turn that was just over has not told its agent.
@@ -108,8 +108,8 @@ class AgentTurns:
                 try:
                     return await self._run_attempts(self._turn_input(received, turn, attempts))
                 except ActivityError as error:
-                    if self.cancel_requested or self._log.state.terminal:
-                        self._agent_told = self.cancel_requested
+                    if self._cancel_requested or self._log.state.terminal:
+                        self._agent_told = self._cancel_requested
                         return None
                     if not _was_handed_over(error):
                         self.failure = error
@@ -155,7 +155,7 @@ class AgentTurns:
             result_type=int,
         )
         if await self._left(turn_input.turn, attempts):
-            self._agent_told = self.cancel_requested
+            self._agent_told = self._cancel_requested
             return None
         return await attempts
 

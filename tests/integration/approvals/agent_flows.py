@@ -1,10 +1,23 @@
-"""Workflows of which an ``AgentExecutor`` is a part."""
+"""Workflows of which an ``AgentExecutor`` is a part, and the agents they make."""
 
 import asyncio
+from typing import Any
 
 from temporalio import workflow
 
 from a2a_temporal.workflow import TaskRun, TaskStart
+
+with workflow.unsafe.imports_passed_through():
+    from a2a_temporal import Agent, AgentOptions
+    from tests.support.in_process import CARD, Scripted
+
+
+def agent_within(
+    flow: type[Any], *, scripted: Scripted | None = None, options: AgentOptions | None = None
+) -> Agent:
+    """Return an agent that is a workflow and has the scripted executor."""
+    executor = scripted or Scripted()
+    return Agent(card=CARD, executor=executor, workflow=flow, agent_options=options)
 
 
 @workflow.defn

@@ -4,10 +4,9 @@ import pytest
 from a2a.types import CancelTaskRequest
 from temporalio.client import Client
 
-from a2a_temporal import Agent
 from a2a_temporal.testing import running_agent, state_of, status_text
+from tests.integration.approvals.agent_flows import agent_within
 from tests.integration.approvals.combined_flows import AgentWithCleanup, AgentWithLimit
-from tests.support.in_process import CARD, Scripted
 from tests.support.waiting import within
 
 
@@ -15,7 +14,7 @@ from tests.support.waiting import within
 async def test_a_cancel_reaches_the_authors_code_around_the_agent(
     skipping: Client, doing: str
 ) -> None:
-    agent = Agent(card=CARD, executor=Scripted(), workflow=AgentWithCleanup)
+    agent = agent_within(AgentWithCleanup)
     async with running_agent(skipping, agent, max_cached_workflows=0) as running:
         task = await running.send(doing, wait=False)
         await running.told(task, "where?" if "ask" in doing else "busy")
@@ -29,7 +28,7 @@ async def test_a_cancel_reaches_the_authors_code_around_the_agent(
 async def test_an_agent_that_is_given_up_leaves_the_task_to_the_author(
     skipping: Client, doing: str
 ) -> None:
-    agent = Agent(card=CARD, executor=Scripted(), workflow=AgentWithLimit)
+    agent = agent_within(AgentWithLimit)
     async with running_agent(skipping, agent, max_cached_workflows=0) as running:
         task = await running.send(doing, wait=False)
         await running.told(task, "Too slow. What now?")
@@ -40,7 +39,7 @@ async def test_an_agent_that_is_given_up_leaves_the_task_to_the_author(
 
 
 async def test_an_agent_that_was_given_up_can_work_again(skipping: Client) -> None:
-    agent = Agent(card=CARD, executor=Scripted(), workflow=AgentWithLimit)
+    agent = agent_within(AgentWithLimit)
     async with running_agent(skipping, agent, max_cached_workflows=0) as running:
         task = await running.send("ask:where?")
         await running.told(task, "Too slow. What now?")

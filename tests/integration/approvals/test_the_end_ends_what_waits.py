@@ -4,17 +4,16 @@ import pytest
 from a2a.types import Task
 from temporalio.client import Client, WorkflowExecutionStatus
 
-from a2a_temporal import Agent
 from a2a_temporal.testing import RunningAgent, running_agent
-from tests.integration.approvals.agent_flows import AgentBesideQuestion
+from tests.integration.approvals.agent_flows import AgentBesideQuestion, agent_within
 from tests.integration.approvals.combined_flows import EndedFromOutside
-from tests.support.in_process import CARD, Scripted
+from tests.support.in_process import Scripted
 from tests.support.waiting import eventually, within
 
 
 @pytest.mark.parametrize("waits_for", ["approval", "input", "ask:where?"])
 async def test_the_author_ends_the_task_from_a_handler(skipping: Client, waits_for: str) -> None:
-    agent = Agent(card=CARD, executor=Scripted(), workflow=EndedFromOutside)
+    agent = agent_within(EndedFromOutside)
     async with running_agent(skipping, agent, max_cached_workflows=0) as running:
         task = await running.send(waits_for)
         await eventually(lambda: at_rest(running, task), within=20, what="the end of the turn")
@@ -41,7 +40,7 @@ async def test_a_yes_that_meets_the_end_does_nothing_any_more(
 
 async def test_the_agent_ends_the_task_while_people_are_asked(skipping: Client) -> None:
     scripted = Scripted()
-    agent = Agent(card=CARD, executor=scripted, workflow=AgentBesideQuestion)
+    agent = agent_within(AgentBesideQuestion, scripted=scripted)
     async with running_agent(skipping, agent, max_cached_workflows=0) as running:
         task = await running.send("gate chunks:1", wait=False)
         await running.told(task, "Which colour?")

@@ -8,7 +8,7 @@ from temporalio.client import Client
 
 from a2a_temporal import Agent
 from a2a_temporal.testing import RunningAgent, running_agent, state_of, status_text
-from tests.integration.approvals.agent_flows import AgentBesideQuestion
+from tests.integration.approvals.agent_flows import AgentBesideQuestion, agent_within
 from tests.integration.approvals.combined_flows import SlowCleanup, TalksBesideAgent, tell
 from tests.support.in_process import CARD, Scripted
 from tests.support.waiting import eventually, within
@@ -31,7 +31,7 @@ async def test_what_the_agent_asks_stays_asked(skipping: Client, asks: str, cove
 
 
 async def test_the_agent_asks_on_when_people_have_answered(skipping: Client) -> None:
-    agent = Agent(card=CARD, executor=Scripted(), workflow=TalksBesideAgent)
+    agent = agent_within(TalksBesideAgent)
     async with running_agent(skipping, agent, max_cached_workflows=0) as running:
         task = await running.send("ask:where?")
         await running.workflow(task).signal("ask")
@@ -43,7 +43,7 @@ async def test_the_agent_asks_on_when_people_have_answered(skipping: Client) -> 
 
 async def test_who_answers_before_the_agent_asks_reads_what_it_asks(skipping: Client) -> None:
     scripted = Scripted()
-    agent = Agent(card=CARD, executor=scripted, workflow=AgentBesideQuestion)
+    agent = agent_within(AgentBesideQuestion, scripted=scripted)
     async with running_agent(skipping, agent, max_cached_workflows=0) as running:
         task = await running.send("gate ask:where?")
         answering = asyncio.create_task(running.send("red", task=task))
