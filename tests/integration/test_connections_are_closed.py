@@ -16,7 +16,7 @@ SECONDS = 20
 CLIENTS = 6
 QUICK_CLOSE = [
     '--dynamic-config-value=frontend.keepAliveMaxConnectionAge="1s"',
-    '--dynamic-config-value=frontend.keepAliveMaxConnectionAgeGrace="1s"',
+    '--dynamic-config-value=frontend.keepAliveMaxConnectionAgeGrace="70s"',
 ]
 
 
