@@ -331,9 +331,10 @@ class Desk:
         if self._log.agent_asks is None:
             given_up = log.turn > self._log.agent_turn
             return ours or (log.interrupted and given_up)
+        if self.messages or self._log.inbox:
+            return False  # the agent is about to read an answer
         # Whoever sent what the author's code has taken waits for the agent's question as well.
-        waiting = bool(self.messages or self._log.inbox)
-        return not log.interrupted or (log.status_turn < log.turns and not waiting)
+        return not log.interrupted or log.status_turn < log.turns
 
     def _ask_again(self) -> None:
         if self._cases:

@@ -64,6 +64,22 @@ async def test_an_answer_nobody_asked_for_leaves_the_agents_question_open(
         await running.replay()
 
 
+async def test_the_agents_old_question_answers_no_new_message(skipping: Client) -> None:
+    agent = agent_within(AgentAfterApproval)
+    async with running_agent(skipping, agent, max_cached_workflows=0) as running:
+
+        async def misled_and_asked() -> None:
+            task = await running.send("ask:where?")
+            await running.send("yes", task=task)
+            await the_agent_asks(running, task, "fast")
+            # What nobody asked for is told not to count, just as the answer arrives.
+            workflow = running.workflow(task)
+            misled = (workflow.signal("approve", {"by": "ann"}) for _ in range(8))
+            await asyncio.gather(*misled, the_agent_completes(running, task))
+
+        await asyncio.gather(*(misled_and_asked() for _ in range(12)))
+
+
 async def test_an_answer_that_comes_while_the_agent_works_keeps_nobody_waiting(
     skipping: Client,
 ) -> None:
