@@ -2,9 +2,10 @@
 
 import os
 import signal
+import socket
 import sys
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -152,11 +153,25 @@ async def test_dev_finds_the_inbox_another_port_but_not_another_than_was_asked_f
     async with command(folder, "dev", NAME, "--port=0", taken, env=env) as dev:
         assert await dev.exited(within=30) == 1
     assert f"port {temporal.port} is in use: choose another one with --inbox-port" in dev.output()
-    async with command(folder, "dev", NAME, f"--port={temporal.port - 1}", env=env) as dev:
-        await dev.logged("Inbox         http://127.0.0.1:", within=30)
-        assert f"Inbox         http://127.0.0.1:{temporal.port}" not in dev.output()
-        dev.terminate()
-        assert await dev.exited(within=15) == 0
+    with next_to_a_taken_port() as port:
+        async with command(folder, "dev", NAME, f"--port={port}", env=env) as dev:
+            await dev.logged("Inbox         http://127.0.0.1:", within=30)
+            assert f"Inbox         http://127.0.0.1:{port + 1}" not in dev.output()
+            dev.terminate()
+            assert await dev.exited(within=15) == 0
+
+
+@contextmanager
+def next_to_a_taken_port() -> Generator[int]:
+    """Yield a free port whose successor is in use."""
+    with socket.socket() as taken:
+        while True:
+            port = free_port()
+            with suppress(OSError):
+                taken.bind(("127.0.0.1", port + 1))
+                break
+        taken.listen()
+        yield port
 
 
 async def test_serve_and_worker_start_without_temporal_and_work_when_it_is_there(
