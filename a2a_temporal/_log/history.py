@@ -6,6 +6,7 @@ from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.api.common.v1 import Payload
+from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.common import RawValue
 from temporalio.converter import DataConverter
@@ -45,6 +46,23 @@ _CLOSING: dict[str, CloseKind] = {
     "workflow_execution_terminated_event_attributes": "terminated",
     "workflow_execution_timed_out_event_attributes": "timed_out",
 }
+
+
+_MAYBE_UNWRITTEN = frozenset(
+    {
+        EventType.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED,
+        EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED,
+    }
+)
+
+
+def keeps_its_id(event: HistoryEvent) -> bool:
+    """Say whether no other event can have the id of this one, so that it marks a place in a log.
+
+    Temporal shows a workflow task that it tries again as events which the history does not hold
+    yet: a signal that comes meanwhile takes their ids.
+    """
+    return event.event_type not in _MAYBE_UNWRITTEN
 
 
 async def start_of(event: HistoryEvent, converter: DataConverter) -> TaskStart | None:

@@ -25,7 +25,7 @@ from temporalio.client import Client, WorkflowExecutionDescription
 
 from a2a_temporal._log.entries import Entry, EventsEntry
 from a2a_temporal._log.fold import fold
-from a2a_temporal._log.history import Successor, entry_of, start_of
+from a2a_temporal._log.history import Successor, entry_of, keeps_its_id, start_of
 from a2a_temporal._log.protojson import StreamEvent
 from a2a_temporal._log.reading import NoTaskError
 from a2a_temporal._log.state import LogState, begin, state_name
@@ -240,7 +240,8 @@ class Follower:
         for event in events:
             if event.event_id > self._last_event_id:
                 successor = await self._read(event)
-                self._last_event_id = event.event_id
+                if keeps_its_id(event):
+                    self._last_event_id = event.event_id
         if events:
             self.quiet_since = asyncio.get_running_loop().time()
             self.stepping = events[-1].event_type in _STEPS
@@ -302,9 +303,10 @@ class Follower:
 
     async def _is_last(self, page: GetWorkflowExecutionHistoryResponse) -> bool:
         """Say whether the log held no more than ``page`` when we read it."""
-        if len(page.history.events) < _PAGE_EVENTS or not page.next_page_token:
+        events = page.history.events
+        if len(events) < _PAGE_EVENTS or not page.next_page_token:
             return True
-        return self._last_event_id >= (await self._describe()).history_length
+        return events[-1].event_id >= (await self._describe()).history_length
 
     def _publish(self, built: LogState) -> None:
         """Show readers the log that was read anew; those who saw another get its Task."""

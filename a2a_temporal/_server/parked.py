@@ -13,6 +13,7 @@ from temporalio.converter import DataConverter
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import MessageEntry, now_text, parse_signal
+from a2a_temporal._log.history import keeps_its_id
 from a2a_temporal._log.reading import read_log
 from a2a_temporal._log.requests import (
     ANYONE,
@@ -82,7 +83,7 @@ class Pending:
 class Waiting:
     """A task: its folded log, the requests open in it, the answers not looked at yet.
 
-    ``version`` changes with every event in the task's history.
+    ``version`` changes with whatever is written into the task's history, but for workflow tasks.
     """
 
     state: LogState
@@ -205,7 +206,8 @@ class _Tail:
             self.signals.clear()
         elif kind == "workflow_execution_signaled_event_attributes":
             self.signals.append(event)
-        self.version = f"{self._run}-{event.event_id}"
+        if keeps_its_id(event):
+            self.version = f"{self._run}-{event.event_id}"
 
 
 async def _answer_in(event: HistoryEvent, converter: DataConverter) -> Answer | None:

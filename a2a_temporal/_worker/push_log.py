@@ -25,7 +25,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log.entries import MessageEntry, TaskStart
 from a2a_temporal._log.fold import fold
-from a2a_temporal._log.history import Successor, entry_of, start_of
+from a2a_temporal._log.history import Successor, entry_of, keeps_its_id, start_of
 from a2a_temporal._log.late_configs import read_late_configs
 from a2a_temporal._log.protojson import StreamEvent
 from a2a_temporal._log.reading import NoTaskError
@@ -177,7 +177,8 @@ class PushLog:
         successor: Successor | None = None
         for event in page.history.events:
             successor = await self._read_event(event)
-            self.next = Position(self.next.run_id, event.event_id + 1)
+            if keeps_its_id(event):
+                self.next = Position(self.next.run_id, event.event_id + 1)
         self._token = page.next_page_token
         if successor is not None:
             self._token = b""
