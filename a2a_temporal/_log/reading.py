@@ -9,6 +9,7 @@ from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRequest
 from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log.fold import fold
 from a2a_temporal._log.history import Successor, entry_of, start_of
@@ -17,6 +18,7 @@ from a2a_temporal._reconnecting import reconnecting
 
 _PAGE_EVENTS = 1000
 _RPC_TIMEOUT = timedelta(seconds=5)
+_EARLIER_RUNS = 100
 
 
 class NoTaskError(Exception):
@@ -30,6 +32,7 @@ async def read_log(
     run_id: str = "",
     render_result: Callable[[Any], list[Part]] | None = None,
     watch: Callable[[HistoryEvent], None] | None = None,
+    earlier_runs: int = _EARLIER_RUNS,
 ) -> LogState:
     """Fold the present log of a task; needs no worker and works after the workflow has closed.
 
@@ -38,7 +41,8 @@ async def read_log(
         task_id: The task, which is the workflow id.
         run_id: One run; the newest by default, which carries what the earlier ones knew.
         render_result: Turns the result of a plain workflow into parts.
-        watch: Shown every history event, for what is not part of the log.
+        watch: Shown every history event of this run, for what is not part of the log.
+        earlier_runs: How many runs of a plain workflow are read before this one.
 
     Raises:
         NoTaskError: The workflow exists but is no A2A task.
@@ -49,17 +53,53 @@ async def read_log(
         if watch is not None:
             watch(event)
         if state is None:
-            start = await start_of(event, client.data_converter)
-            if start is None:
-                raise NoTaskError(task_id)
-            state = begin(start)
-            state.render_result = render_result
+            state = await begun(
+                client, task_id, event, render_result=render_result, earlier_runs=earlier_runs
+            )
             continue
         entry = await entry_of(event, client.data_converter)
         if entry is not None and not isinstance(entry, Successor):
             fold(state, entry)
     if state is None:
         raise NoTaskError(task_id)
+    return state
+
+
+async def begun(
+    client: Client,
+    task_id: str,
+    event: HistoryEvent,
+    *,
+    render_result: Callable[[Any], list[Part]] | None = None,
+    earlier_runs: int = _EARLIER_RUNS,
+) -> LogState:
+    """Return what a task is at the first event of a run.
+
+    A run of a plain workflow carries nothing over from the run it continues, so that one is read as
+    well, if Temporal still has it.
+
+    Raises:
+        NoTaskError: The workflow is no A2A task.
+        temporalio.service.RPCError: Temporal did not answer.
+    """
+    start = await start_of(event, client.data_converter)
+    if start is None:
+        raise NoTaskError(task_id)
+    before = event.workflow_execution_started_event_attributes.continued_execution_run_id
+    if start.plain and before and earlier_runs:
+        try:
+            return await read_log(
+                client,
+                task_id,
+                run_id=before,
+                render_result=render_result,
+                earlier_runs=earlier_runs - 1,
+            )
+        except RPCError as error:
+            if error.status != RPCStatusCode.NOT_FOUND:
+                raise
+    state = begin(start)
+    state.render_result = render_result
     return state
 
 

@@ -25,10 +25,10 @@ from temporalio.client import Client, WorkflowExecutionDescription
 
 from a2a_temporal._log.entries import Entry, EventsEntry
 from a2a_temporal._log.fold import fold
-from a2a_temporal._log.history import Successor, entry_of, keeps_its_id, start_of
+from a2a_temporal._log.history import Successor, entry_of, keeps_its_id
 from a2a_temporal._log.protojson import StreamEvent
-from a2a_temporal._log.reading import NoTaskError
-from a2a_temporal._log.state import LogState, begin, state_name
+from a2a_temporal._log.reading import NoTaskError, begun
+from a2a_temporal._log.state import LogState, state_name
 from a2a_temporal._reconnecting import reconnecting
 
 _POLL_TIMEOUT = timedelta(seconds=65)
@@ -285,17 +285,16 @@ class Follower:
         return None
 
     async def _begin(self, event: HistoryEvent) -> None:
-        start = await start_of(event, self._client.data_converter)
-        if start is None:
-            raise NoTaskError(self.task_id)
         started = event.workflow_execution_started_event_attributes
         self._run_id = self._pinned_run_id or started.original_execution_run_id
         place = Cursor(self._run_id, event.event_id, Cursor.ALL)
         if not self.begun.run_id:
             self.begun = place
-        state = begin(start)
-        state.render_result = self._render_result
-        if self._rebuilding or start.snapshot is None:
+        if self.state is not None and self.state.start.plain and not self._rebuilding:
+            self.newest = place  # the run before has carried nothing over; what it told still holds
+            return
+        state = await begun(self._client, self.task_id, event, render_result=self._render_result)
+        if self._rebuilding or state.start.snapshot is None:
             self._rebuilding = True
             self._building = state
         else:

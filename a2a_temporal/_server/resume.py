@@ -17,9 +17,9 @@ from google.protobuf.struct_pb2 import Struct
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from a2a_temporal._log.history import Successor, entry_of, start_of
-from a2a_temporal._log.reading import NoTaskError, history_events
-from a2a_temporal._log.state import LogState, begin
+from a2a_temporal._log.history import Successor, entry_of
+from a2a_temporal._log.reading import NoTaskError, begun, history_events
+from a2a_temporal._log.state import LogState
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.engine_errors import is_missing_workflow
 from a2a_temporal._server.follower import Cursor, LogEvent, Reader, RenderResult, log_events
@@ -153,11 +153,7 @@ async def _read_run(
     events: list[LogEvent] = []
     async for event in history_events(client, task_id, run_id):
         if state is None:
-            start = await start_of(event, client.data_converter)
-            if start is None:
-                break
-            state = begin(start)
-            state.render_result = render_result
+            state = await begun(client, task_id, event, render_result=render_result)
             continue
         entry = await entry_of(event, client.data_converter)
         if isinstance(entry, Successor):

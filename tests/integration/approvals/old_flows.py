@@ -43,3 +43,26 @@ class OldHello:
     async def run(self, name: str) -> str:
         """Greet."""
         return f"Hello {name}"
+
+
+@workflow.defn(name="collect-v1")
+class OldCollector:
+    """Collects four words, each in a run of its own."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+
+    @workflow.run
+    async def run(self, purpose: str, words: list[str] | None = None) -> str:
+        """Wait for one more word than the run before."""
+        known = words or []
+        await workflow.wait_condition(lambda: bool(self.words))
+        known += self.words
+        if len(known) < 4:
+            workflow.continue_as_new(args=[purpose, known])
+        return f"{purpose}: {' '.join(known)}"
+
+    @workflow.signal
+    def add(self, word: str) -> None:
+        """Add a word."""
+        self.words.append(word)
