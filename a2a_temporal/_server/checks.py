@@ -13,9 +13,9 @@ from a2a.utils.errors import (
 )
 from a2a.utils.input_mode_validator import validate_input_modes
 from a2a.utils.task import validate_history_length
-from google.protobuf.json_format import ParseError
+from google.protobuf.json_format import ParseError, SerializeToJsonError
 
-from a2a_temporal._log.protojson import check_depth
+from a2a_temporal._log.protojson import check_depth, to_json
 
 _IDS = 512
 _TASK_ID = re.compile(r"[A-Za-z0-9._~-]{1,200}")
@@ -32,6 +32,7 @@ def check_message(request: SendMessageRequest, context: ServerCallContext, card:
     """
     validate_history_length(request.configuration)
     _check_fields(request.message)
+    _check_numbers(request)
     _check_extensions(context, card)
     validate_input_modes(request.message, card)
     if (
@@ -84,12 +85,27 @@ def _check_fields(message: Message) -> None:
         raise InvalidParamsError(
             "The message is nested too deeply: data may hold about 30 objects inside each other."
         ) from error
-    for name in ("message_id", "task_id", "context_id"):
+    for name in ("message_id", "task_id"):
         value: str = getattr(message, name)
-        if len(value) > _IDS and name != "context_id":
+        if len(value) > _IDS:
             raise InvalidParamsError(
                 f"message.{name} has {len(value)} characters; {_IDS} are allowed."
             )
+
+
+def _check_numbers(request: SendMessageRequest) -> None:
+    values = [request.metadata, request.message.metadata]
+    for part in request.message.parts:
+        values.append(part.metadata)
+        if part.HasField("data"):
+            values.append(part.data)
+    try:
+        for value in values:
+            to_json(value)
+    except (SerializeToJsonError, ValueError) as error:
+        raise InvalidParamsError(
+            "The message holds NaN or Infinity, which JSON does not know. Send null or a text."
+        ) from error
 
 
 def _check_extensions(context: ServerCallContext, card: AgentCard) -> None:
