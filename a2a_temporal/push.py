@@ -60,12 +60,13 @@ def verify(
     ]
     if missing:
         raise SignatureError(f"the header {missing[0]} is missing")
+    present = time.time() if now is None else now
     try:
         at = int(given[TIMESTAMP_HEADER])
-    except ValueError:
+        age = abs(present - at)
+    except (ValueError, OverflowError):
         raise SignatureError(f"{TIMESTAMP_HEADER} is no time in Unix seconds") from None
-    present = time.time() if now is None else now
-    if abs(present - at) > tolerance.total_seconds():
+    if age > tolerance.total_seconds():
         raise SignatureError(f"{TIMESTAMP_HEADER} is more than {tolerance} away from now")
     signatures = given[SIGNATURE_HEADER].split()
     for each in [key] if isinstance(key, str) else key:

@@ -31,6 +31,7 @@ TOKEN_HEADER = "X-A2A-Notification-Token"
 
 _GONE = 410
 _SMALL_ANSWER = 16 * 1024
+_GREAT = 999_999_999
 
 
 _posting: ContextVar[bool] = ContextVar("a2a_push_posting", default=False)
@@ -188,10 +189,16 @@ def _tls() -> ssl.SSLContext:
 
 
 def _content_length(answer: httpx.Response) -> int:
-    text = answer.headers.get("content-length", "")
-    return int(text) if text.isascii() and text.isdigit() else -1
+    return _number(answer.headers.get("content-length", ""))
 
 
 def _retry_after(answer: httpx.Response) -> timedelta | None:
-    text = answer.headers.get("retry-after", "")
-    return timedelta(seconds=int(text)) if text.isascii() and text.isdigit() else None
+    seconds = _number(answer.headers.get("retry-after", ""))
+    return None if seconds < 0 else timedelta(seconds=seconds)
+
+
+def _number(text: str) -> int:
+    """Return the number in a header, or a great one for a greater one; -1 when there is none."""
+    if not (text.isascii() and text.isdigit()):
+        return -1
+    return int(text) if len(text) <= len(str(_GREAT)) else _GREAT

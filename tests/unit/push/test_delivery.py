@@ -27,6 +27,7 @@ EVENT = TaskStatusUpdateEvent(task_id="t", context_id="c")
 EVENT.status.state = TaskState.TASK_STATE_WORKING
 NOTICE = Notice(Position("run", 5), Position("run", 5, 1), EVENT, {"c": 1}, "")
 OPTIONS = PushOptions(timeout=datetime.timedelta(seconds=1))
+LONG = OPTIONS.maximum_interval
 
 
 @asynccontextmanager
@@ -115,6 +116,11 @@ async def test_retry_after_is_heard() -> None:
         with pytest.raises(NotDeliveredError) as failure:
             await one.tell(NOTICE)
         assert failure.value.retry_after == datetime.timedelta(seconds=7)
+        for much in ("9" * 20, "9" * 5000):
+            there.script = lambda _, much=much: Answer(status=503, headers={"retry-after": much})
+            with pytest.raises(NotDeliveredError) as failure:
+                await one.tell(NOTICE)
+            assert (failure.value.retry_after or LONG) >= LONG
 
 
 async def test_tls_checks_the_certificate_against_the_name(tmp_path: Path) -> None:
