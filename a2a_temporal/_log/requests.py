@@ -27,6 +27,8 @@ ANYONE = "*"
 # How to name a request where a bare yes may be a repetition, typed or sent, of an earlier one.
 _NAMING = {"a2a": "'{verdict} {id}'", "cli": "--request {id}"}
 _LONGEST_ANSWER = 200_000
+_LONGEST_TOLD = 1_000_000
+_LONGEST_REFUSAL = 2_000
 _DEEPEST_DETAILS = 20
 
 RequestKind = Literal["approval", "input", "auth"]
@@ -35,7 +37,13 @@ Door = Literal["a2a", "inbox", "cli", "temporal"]
 
 
 class RefusedError(Exception):
-    """An answer that does not count; the text says why and how to answer instead."""
+    """An answer that does not count; the text says why and how to answer instead.
+
+    It is published, and may quote what somebody sent: it is no longer than a person reads.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text if len(text) <= _LONGEST_REFUSAL else text[:_LONGEST_REFUSAL] + "…")
 
 
 @dataclass(frozen=True)
@@ -243,14 +251,24 @@ def check_fits(answer: Answer) -> None:
     """
     try:
         size = len(json.dumps([answer.details, answer.comment, answer.by], allow_nan=False))
+        told = len(json.dumps(answered_text(answer.answer)))
     except (ValueError, TypeError, RecursionError) as error:
         raise RefusedError("The details must be JSON: without NaN and Infinity.") from error
-    if size > _LONGEST_ANSWER:
-        raise RefusedError(
-            f"The answer is {size} characters long; {_LONGEST_ANSWER} at most are taken."
-        )
+    _check_length(size, _LONGEST_ANSWER)
+    if answer.door != "a2a":  # what a client says is in the log already, as its message
+        _check_length(told, _LONGEST_TOLD)
     if _depth(answer.details) > _DEEPEST_DETAILS:
         raise RefusedError(f"The details are nested deeper than {_DEEPEST_DETAILS} levels.")
+
+
+def _check_length(size: int, most: int) -> None:
+    if size > most:
+        raise RefusedError(f"The answer is {size} characters long; {most} at most are taken.")
+
+
+def answered_text(answer: Any) -> str:
+    """Return an answer as a text: what is none as JSON."""
+    return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
 
 
 def record_of(request: OpenRequest, answer: Answer, *, at: str) -> Record:

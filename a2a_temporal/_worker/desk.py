@@ -4,7 +4,6 @@ Every answer that arrives is worked on here, one at a time, after all signals of
 in the log. What it changes, or why it changes nothing, is published as one status event.
 """
 
-import json
 from collections import deque
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
@@ -31,6 +30,7 @@ with workflow.unsafe.imports_passed_through():
         Record,
         RefusedError,
         Verdict,
+        answered_text,
         check_entitled,
         check_fits,
         find,
@@ -43,6 +43,8 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
 
 _APPROVERS = SearchAttributeKey.for_keyword_list(wire.APPROVERS_ATTRIBUTE)
+_PAUSES = "a2a-answers-in-several-steps"
+_PAUSE = timedelta(milliseconds=1)
 _TIME_TO_READ = timedelta(seconds=3)
 _PLAIN = (type(None), dict, list, str, int, float, bool)
 _VERDICTS: dict[str, Verdict] = {
@@ -108,11 +110,21 @@ class Desk:
                 lambda: bool(self._signals or self._log.inbox) or self._outdated()
             )
             while self._signals:
+                await self._room()
                 self._on_signal(self._signals.popleft())
             while self._log.inbox:
+                await self._room()
                 self._on_message(self._log.inbox.popleft())
             if self._outdated():
                 self._ask_again()
+
+    async def _room(self) -> None:
+        """Go on in the next workflow task when this one has published much.
+
+        Many answers may have come while no worker ran, and each status repeats what is open.
+        """
+        if self._log.step_is_full and workflow.patched(_PAUSES):
+            await workflow.sleep(_PAUSE, summary="Further answers")
 
     def open(self, case: Case, text: str) -> None:
         """Put a request on the desk and tell everybody."""
@@ -411,8 +423,7 @@ def _kept_text(case: Case, answer: Answer) -> str:
     """Return what the record of an answer quotes: never what may be a credential."""
     if case.request.kind == "auth" or answer.door == "a2a":
         return ""
-    given = case.answer
-    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+    return answered_text(case.answer)
 
 
 def question(request: OpenRequest) -> str:

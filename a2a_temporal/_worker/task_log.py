@@ -107,6 +107,14 @@ class TaskLog:
         auth = TaskState.TASK_STATE_AUTH_REQUIRED
         return auth if asked == auth else TaskState.TASK_STATE_INPUT_REQUIRED
 
+    @property
+    def step_is_full(self) -> bool:
+        """True when so much was emitted in this workflow task that one entry more may not fit."""
+        step, emitted = self._emitted
+        if self._limit is None or step != workflow.info().get_current_history_length():
+            return False
+        return emitted > _WORKFLOW_TASK_BYTES - self._limit
+
     def emit_status(self, state: TaskState, text: str = "") -> None:
         """Write a status with an optional text of the agent's side."""
         status = TaskStatus(state=state)

@@ -33,6 +33,7 @@ BAD: list[tuple[str, list[Any], str]] = [
     ("approve", [{"by": "bob", "details": json.loads("[" * 90 + "]" * 90)}], "nested deeper"),
     ("reject", [{"by": "bob", "details": {"much": "x" * 1_000_000}}], "at most are taken"),
     ("answer", ["blue"], "Nothing waits for such an answer"),
+    ("approve", [{"by": "bob", "request": "x" * 1_000_000}], "Request 'xxx"),
 ]
 
 
