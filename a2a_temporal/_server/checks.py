@@ -14,6 +14,7 @@ from a2a.utils.errors import (
 from a2a.utils.input_mode_validator import validate_input_modes
 from a2a.utils.task import validate_history_length
 from google.protobuf.json_format import ParseError, SerializeToJsonError
+from google.protobuf.struct_pb2 import Struct, Value
 
 from a2a_temporal._log.protojson import check_depth, to_json
 
@@ -94,7 +95,7 @@ def _check_fields(message: Message) -> None:
 
 
 def _check_numbers(request: SendMessageRequest) -> None:
-    values = [request.metadata, request.message.metadata]
+    values: list[Struct | Value] = [request.metadata, request.message.metadata]
     for part in request.message.parts:
         values.append(part.metadata)
         if part.HasField("data"):
