@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import httpx
+from a2a.server.agent_execution import AgentExecutor
 from a2a.types import Message, Task
 from temporalio.client import Client, WorkflowHandle
 from temporalio.testing import TimeSkipper
@@ -336,7 +337,7 @@ class RunningAgent:
 @contextlib.asynccontextmanager
 async def running_agent(
     temporal: Client,
-    agent: Agent | type[Any] | PlainWorkflow,
+    agent: Agent | AgentExecutor | type[Any] | PlainWorkflow,
     *,
     user: str = "requester",
     worker: bool = True,
@@ -346,7 +347,7 @@ async def running_agent(
 
     Args:
         temporal: The Temporal to run on; see :func:`temporal_server`.
-        agent: The agent, or just the workflow that is one.
+        agent: The agent, or just the workflow or the executor that is one.
         user: Whose tasks they are; empty for the anonymous user.
         worker: Start a worker; without one, tasks wait for ``start_worker()``.
         max_cached_workflows: 0 makes the worker replay a workflow from its history at every step,
@@ -354,7 +355,7 @@ async def running_agent(
     """
     running = RunningAgent(
         temporal,
-        agent if isinstance(agent, Agent) else Agent(card=card_of(agent), workflow=agent),
+        _agent_of(agent),
         user=user,
         max_cached_workflows=max_cached_workflows,
     )
@@ -365,6 +366,14 @@ async def running_agent(
         yield running
     finally:
         await running.aclose()
+
+
+def _agent_of(agent: Agent | AgentExecutor | type[Any] | PlainWorkflow) -> Agent:
+    if isinstance(agent, Agent):
+        return agent
+    if isinstance(agent, AgentExecutor):
+        return Agent(card=card_of(type(agent)), executor=agent)
+    return Agent(card=card_of(agent), workflow=agent)
 
 
 def _answer(verdict: Verdict, request: str, *, comment: str = "", answer: Any = None) -> Answer:

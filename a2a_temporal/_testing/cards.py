@@ -10,10 +10,10 @@ from a2a_temporal._server.plain import PlainWorkflow
 URL = "http://agent.test"
 
 
-def card_of(workflow: type[Any] | PlainWorkflow) -> AgentCard:
-    """Describe a workflow well enough for a test."""
-    name = workflow.__name__ if isinstance(workflow, type) else workflow.type
-    about = (workflow.__doc__ or name).strip().splitlines()[0]
+def card_of(code: type[Any] | PlainWorkflow) -> AgentCard:
+    """Describe the class of a workflow or an executor well enough for a test."""
+    name = code.__name__ if isinstance(code, type) else code.type
+    about = (code.__doc__ or name).strip().splitlines()[0]
     return AgentCard(
         name=name,
         description=about,
