@@ -79,6 +79,8 @@ def dev(
             click.echo(f"  Agent card    {url.rstrip('/')}/.well-known/agent-card.json")
             click.echo(f"  Inbox         {url_of(inbox_listener) if inbox else _NO_INBOX}")
             click.echo(f"  Temporal      {temporal.where}")
+            if temporal.address:
+                click.echo(f"  Its address   {temporal.address}  (commands find it from here)")
             click.echo(f"  Task queue    {queue}")
             click.echo("  Ctrl-C stops it; unfinished tasks go on at the next start.\n")
             running = [
@@ -119,11 +121,15 @@ def _listen_for_inbox(port: int | None, *, beside: socket.socket) -> socket.sock
 
 @dataclass(frozen=True)
 class _Temporal:
-    """A connected client, the place where people look at that Temporal, and the URL of its UI."""
+    """A connected client, the place where people look at that Temporal, and the URL of its UI.
+
+    An embedded one has an ``address``, for commands that are run elsewhere.
+    """
 
     client: Client
     where: str
     ui: str
+    address: str = ""
 
 
 @asynccontextmanager
@@ -136,4 +142,5 @@ async def _temporal(profile: str | None) -> AsyncGenerator[_Temporal]:
         return
     async with EmbeddedTemporal() as embedded:
         where = f"{embedded.ui_url}  (data in {embedded.directory}/)"
-        yield _Temporal(await embedded.client(), where, embedded.ui_url)
+        client = await embedded.client()
+        yield _Temporal(client, where, embedded.ui_url, f"TEMPORAL_ADDRESS={embedded.address}")

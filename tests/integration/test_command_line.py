@@ -1,6 +1,7 @@
 """The commands as a user starts them: real processes, Ctrl-C, a Temporal that is down."""
 
 import os
+import re
 import signal
 import socket
 import sys
@@ -94,6 +95,7 @@ async def test_dev_runs_everything_and_a_cut_task_goes_on_at_the_next_start(fold
             await _ready(caller)
             assert f"{caller.url}/.well-known/agent-card.json" in dev.output()
             assert "Temporal      http://localhost:" in dev.output()
+            assert re.search(r"TEMPORAL_ADDRESS=\S+:\d+ ", dev.output())
             task = await caller.send_task("hello")
             assert task["status"]["state"] == "TASK_STATE_COMPLETED"
             async with caller.stream("sleep 5", message_id="cut") as frames:
