@@ -18,7 +18,7 @@ from google.protobuf.struct_pb2 import Struct, Value
 
 from a2a_temporal._log.protojson import check_depth, to_json
 
-_IDS = 512
+_LONGEST = {"message_id": 512, "task_id": 512, "context_id": 4096}
 _TASK_ID = re.compile(r"[A-Za-z0-9._~-]{1,200}")
 
 
@@ -86,11 +86,11 @@ def _check_fields(message: Message) -> None:
         raise InvalidParamsError(
             "The message is nested too deeply: data may hold about 30 objects inside each other."
         ) from error
-    for name in ("message_id", "task_id"):
+    for name, limit in _LONGEST.items():
         value: str = getattr(message, name)
-        if len(value) > _IDS:
+        if len(value) > limit:
             raise InvalidParamsError(
-                f"message.{name} has {len(value)} characters; {_IDS} are allowed."
+                f"message.{name} has {len(value)} characters; {limit} are allowed."
             )
 
 
