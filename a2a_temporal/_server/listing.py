@@ -96,7 +96,7 @@ class Listing:
         walk = _Walk(index, size, after)
         tasks: dict[str, Task] = {}
         dropped = 0
-        async with engine_errors():
+        async with engine_errors(), self._tasks.indexing():
             total = await index.count(wanted.after, None)
             while len(tasks) < size:
                 rows = await walk.take(size - len(tasks))

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from datetime import timedelta
 
 from temporalio.api.enums.v1 import IndexedValueType
@@ -13,11 +14,14 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log import wire
+from a2a_temporal._reconnecting import reconnecting
+from a2a_temporal._server.engine_errors import within
 
 logger = logging.getLogger("a2a_temporal.server")
 
 _RPC_TIMEOUT = timedelta(seconds=5)
 _CACHE_PAUSE = 0.5
+_ASK_AGAIN_SECONDS = 60.0
 _TYPES = {
     "Keyword": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
     "Datetime": IndexedValueType.INDEXED_VALUE_TYPE_DATETIME,
@@ -30,6 +34,47 @@ _NOT_PERMITTED = (
     RPCStatusCode.INVALID_ARGUMENT,
     RPCStatusCode.ALREADY_EXISTS,
 )
+
+
+class Registration:
+    """Whether a namespace knows the search attributes of tasks, which an operator may change.
+
+    Args:
+        client: Connected (or lazy) client.
+        limit: Bound of finding out.
+    """
+
+    def __init__(self, client: Client, *, limit: timedelta) -> None:
+        self._client = client
+        self._limit = limit
+        self._asking = asyncio.Lock()
+        self._asked_at = float("-inf")
+        self._known: bool | None = None
+
+    @property
+    def known(self) -> bool:
+        """True once :meth:`ensure` has found that visibility knows the attributes."""
+        return bool(self._known)
+
+    async def ensure(self) -> None:
+        """Register what is missing where permitted; quick when it is known to be there.
+
+        Raises:
+            asyncio.TimeoutError: Temporal did not answer in time.
+            temporalio.service.RPCError: Temporal did not answer.
+        """
+        async with self._asking:
+            unknown = self._known is None
+            lately = time.monotonic() - self._asked_at < _ASK_AGAIN_SECONDS
+            if unknown or not (self._known or lately):
+                registered = reconnecting(lambda: register_search_attributes(self._client))
+                self._known = await within(self._limit, registered)
+                self._asked_at = time.monotonic()
+
+    def doubt(self, error: RPCError) -> None:
+        """Find out anew the next time, if ``error`` says that attributes are gone."""
+        if error.status == RPCStatusCode.INVALID_ARGUMENT and "search attribute" in error.message:
+            self._known = None
 
 
 async def register_search_attributes(client: Client) -> bool:

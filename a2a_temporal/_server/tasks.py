@@ -4,7 +4,6 @@ Every read checks first that the task exists for the caller: foreign, unknown an
 workflows that are no task of this agent are one and the same TaskNotFoundError.
 """
 
-import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncGenerator
@@ -36,7 +35,7 @@ from a2a_temporal._server.followers import Followers
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.plain import PlainWorkflow, Signal
 from a2a_temporal._server.resume import events_after
-from a2a_temporal._server.search_attributes import register_search_attributes
+from a2a_temporal._server.search_attributes import Registration
 from a2a_temporal._server.visibility import start_attributes
 
 _SUMMARY_CHARACTERS = 120
@@ -84,8 +83,7 @@ class Tasks:
             long_polls=options.long_polls,
             render_result=self._render_result,
         )
-        self._indexed: bool | None = None
-        self._registering = asyncio.Lock()
+        self._attributes = Registration(client, limit=2 * options.read_timeout)
 
     async def start(self) -> None:
         """Prepare the namespace; safe to repeat.
@@ -93,16 +91,22 @@ class Tasks:
         Raises:
             InternalError: Temporal cannot be reached now.
         """
-        async with self._registering:
-            if self._indexed is None:
-                async with engine_errors():
-                    registered = reconnecting(lambda: register_search_attributes(self._client))
-                    self._indexed = await within(2 * self._options.read_timeout, registered)
+        async with engine_errors():
+            await self._attributes.ensure()
 
     @property
     def indexed(self) -> bool:
         """True once :meth:`start` has found that visibility knows the attributes of tasks."""
-        return bool(self._indexed)
+        return self._attributes.known
+
+    @contextlib.asynccontextmanager
+    async def indexing(self) -> AsyncGenerator[None]:
+        """Have :meth:`start` prepare the namespace again if search attributes prove to be gone."""
+        try:
+            yield
+        except RPCError as error:
+            self._attributes.doubt(error)
+            raise
 
     async def aclose(self) -> None:
         """End all readers where they are."""
@@ -138,7 +142,8 @@ class Tasks:
                     static_summary=_summary(start.message),
                     rpc_timeout=self._options.read_timeout,
                 )
-                await within(self._options.read_timeout, reconnecting(started))
+                async with self.indexing():
+                    await within(self._options.read_timeout, reconnecting(started))
             except WorkflowAlreadyStartedError:
                 return await self._the_same(caller, start)
         return None

@@ -59,6 +59,12 @@ class TemporalServer:
         self.process.start()
         await eventually(self._answers, within=30, what="an answer of the Temporal server")
 
+    def lose_everything(self) -> None:
+        """Kill it, and its database with it."""
+        self.process.kill()
+        for file in self.folder.glob("temporal.db*"):
+            file.unlink()
+
     async def client(self, *, env: Mapping[str, str] | None = None) -> Client:
         """Connect to it, as an operator would whose environment names encryption keys."""
         return await Client.connect(
