@@ -12,6 +12,8 @@ from datetime import timedelta
 from typing import TypeVar
 
 from a2a.utils.errors import InternalError, InvalidParamsError, TaskNotFoundError
+from temporalio.api.enums.v1 import ResourceExhaustedCause
+from temporalio.api.errordetails.v1 import ResourceExhaustedFailure
 from temporalio.service import RPCError, RPCStatusCode
 
 logger = logging.getLogger("a2a_temporal.server")
@@ -43,12 +45,26 @@ _RETRYABLE = frozenset(
 
 def is_missing_workflow(error: RPCError) -> bool:
     """True when the workflow does not exist (or no longer); False for a missing namespace."""
-    return error.status == RPCStatusCode.NOT_FOUND and "amespace" not in error.message
+    # The text may quote the id that was asked for, so only its beginning tells.
+    of_namespace = error.message.lower().startswith("namespace")
+    return error.status == RPCStatusCode.NOT_FOUND and not of_namespace
 
 
 def is_closed_workflow(error: RPCError) -> bool:
     """True when a signal or cancel came too late: the workflow exists but has ended."""
     return is_missing_workflow(error) and "already completed" in error.message
+
+
+def is_out_of_polls(error: Exception) -> bool:
+    """True when the namespace has no long poll to spare: what is no long poll still succeeds."""
+    if not isinstance(error, RPCError) or error.status != RPCStatusCode.RESOURCE_EXHAUSTED:
+        return False
+    exhausted = ResourceExhaustedFailure()
+    return any(
+        detail.Unpack(exhausted)
+        and exhausted.cause == ResourceExhaustedCause.RESOURCE_EXHAUSTED_CAUSE_CONCURRENT_LIMIT
+        for detail in error.grpc_status.details
+    )
 
 
 def is_passing(error: BaseException) -> bool:
@@ -78,7 +94,7 @@ async def engine_errors() -> AsyncGenerator[None]:
         logger.error("Temporal answered %s: %s", error.status.name, error.message)
         raise InternalError(UNAVAILABLE) from error
     except (RuntimeError, ConnectionError, OSError, asyncio.TimeoutError) as error:
-        logger.error("Temporal cannot be reached: %s", error)
+        logger.error("Temporal cannot be reached: %s", error or "no answer in time")
         raise InternalError(UNAVAILABLE) from error
 
 

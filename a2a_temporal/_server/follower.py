@@ -27,7 +27,7 @@ from a2a_temporal._log.entries import Entry, EventsEntry
 from a2a_temporal._log.fold import fold
 from a2a_temporal._log.history import Successor, entry_of, keeps_its_id
 from a2a_temporal._log.protojson import StreamEvent
-from a2a_temporal._log.reading import NoTaskError, begun
+from a2a_temporal._log.reading import NoTaskError, begun, history_events
 from a2a_temporal._log.state import LogState, state_name
 from a2a_temporal._reconnecting import reconnecting
 
@@ -215,6 +215,32 @@ class Follower:
             self._reading = False
             self._wake()
 
+    async def glance(self) -> None:
+        """Read what the log holds now, where no long poll is to be had.
+
+        Only long polls go on from where they were, so what is known is read again and passed over.
+
+        Raises:
+            NoTaskError: The workflow is no A2A task.
+            temporalio.service.RPCError: Temporal did not answer, or the workflow is gone.
+        """
+        run_id = self._run_id if self._last_event_id else self._pinned_run_id
+        successor: Successor | None = None
+        self._reading = True
+        try:
+            async for event in history_events(self._client, self.task_id, run_id):
+                successor = await self._read_new(event)
+            if self._building is not None and successor is None:
+                self._publish(self._building)
+            if successor is not None:
+                self._go_on_in(successor)
+            elif self.state is not None and self.state.terminal:
+                self._finish()
+            self._polled = True
+        finally:
+            self._reading = False
+            self._wake()
+
     def heat(self) -> None:
         """Note that reading goes on after a pause: the next page is due at once."""
         self._polled = False
@@ -238,10 +264,7 @@ class Follower:
         events = page.history.events
         successor: Successor | None = None
         for event in events:
-            if event.event_id > self._last_event_id:
-                successor = await self._read(event)
-                if keeps_its_id(event):
-                    self._last_event_id = event.event_id
+            successor = await self._read_new(event)
         if events:
             self.quiet_since = asyncio.get_running_loop().time()
             self.stepping = events[-1].event_type in _STEPS
@@ -249,11 +272,23 @@ class Follower:
             self._publish(self._building)
         self._token = page.next_page_token
         if successor is not None:
-            self._pinned_run_id = self._run_id = successor.run_id
-            self._token = b""
-            self._last_event_id = 0
+            self._go_on_in(successor)
         elif not self._token or (self.state is not None and self.state.terminal):
             self._finish()
+
+    def _go_on_in(self, successor: Successor) -> None:
+        self._pinned_run_id = self._run_id = successor.run_id
+        self._token = b""
+        self._last_event_id = 0
+
+    async def _read_new(self, event: HistoryEvent) -> Successor | None:
+        """Read an event unless it is known; returns the run that follows if it says so."""
+        if event.event_id <= self._last_event_id:
+            return None
+        successor = await self._read(event)
+        if keeps_its_id(event):
+            self._last_event_id = event.event_id
+        return successor
 
     async def _read(self, event: HistoryEvent) -> Successor | None:
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:

@@ -5,6 +5,9 @@ follower without a poll is cold: it keeps its place in the log and costs nothing
 visibility query names the tasks whose status changed; those become hot and read on. What a query
 cannot tell (a working task's artifact chunks, a worker whose clock is wrong) is found by sweeping
 the cold ones slowly.
+
+Where a namespace has fewer long polls to spare than the budget (other processes hold them), the
+budget shrinks to what there is, and grows again by one a second. Meanwhile logs are read without.
 """
 
 import asyncio
@@ -23,7 +26,7 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.entries import parse_time
 from a2a_temporal._log.reading import NoTaskError
 from a2a_temporal._reconnecting import reconnecting
-from a2a_temporal._server.engine_errors import is_missing_workflow, is_passing
+from a2a_temporal._server.engine_errors import is_missing_workflow, is_out_of_polls, is_passing
 from a2a_temporal._server.follower import UNREAD, Follower, Reader, RenderResult
 from a2a_temporal._server.visibility import keyword, quote
 
@@ -66,7 +69,7 @@ class Followers:
     ) -> None:
         self._client = client
         self._agent = agent
-        self._budget = long_polls
+        self._long_polls = self._budget = long_polls
         self._render_result = render_result
         self._followers: dict[str, Follower] = {}
         self._hot: dict[Follower, asyncio.Task[None]] = {}
@@ -199,13 +202,25 @@ class Followers:
                 pause = _SHORTEST_PAUSE
                 self._admit()
             except Exception as error:  # a reader must learn of any failure, or it waits for ever
-                if self._goes_on(error, follower):
+                failure = await self._without_poll(follower) if is_out_of_polls(error) else error
+                if failure is None or self._goes_on(failure, follower):
                     await asyncio.sleep(pause)
                     pause = min(pause * 2, _LONGEST_PAUSE)
                 else:
                     follower.fail(error)
         self._hot.pop(follower, None)
         self._admit()
+
+    async def _without_poll(self, follower: Follower) -> Exception | None:
+        """Read on without a long poll, and hold fewer from now on; returns what failed."""
+        self._budget = max(1, min(self._budget, len(self._hot) - 1))
+        try:
+            await follower.glance()
+        except Exception as error:  # decided on as one of a poll is
+            return error
+        if len(self._hot) > self._budget:
+            self._make_room()
+        return None
 
     def _learn_head_start(self, first_entry: float) -> None:
         """Note how many seconds a new task took until its first entry.
@@ -237,17 +252,20 @@ class Followers:
     async def _wake_changed(self) -> None:
         """While followers are cold: heat those whose task has changed, and sweep the others."""
         since = datetime.now(timezone.utc)
+        failing = False
         while self._cold:
             await asyncio.sleep(_WAKE_INTERVAL)
+            self._budget = min(self._budget + 1, self._long_polls)
             asked_at = datetime.now(timezone.utc)
             try:
                 changed = await self._changed_since(since - _CLOCK_SKEW)
             except Exception as error:  # without the query, sweeping still wakes everybody
-                log = logger.debug if is_passing(error) else logger.exception
-                log("The wake-up query failed: %s", error)
+                log = logger.debug if failing or is_passing(error) else logger.error
+                log("Streams are woken slowly, for the query that wakes them failed: %s", error)
+                failing = failing or not is_passing(error)
                 self._sweep(without_query=True)
                 continue
-            since = asked_at
+            since, failing = asked_at, False
             for task_id, indexed in changed.items():
                 follower = self._followers.get(task_id)
                 if follower in self._cold and indexed != follower.indexed:

@@ -17,6 +17,7 @@ from a2a_temporal._server.engine_errors import (
 
 GONE = "workflow not found for ID: 4f0c"
 CLOSED = "workflow execution already completed"
+OF_A_NAME = "workflow not found for ID: a-namespace-check"
 NAMESPACE = "Namespace reports is not found."
 LIMIT = "Blob data size exceeds limit."
 
@@ -61,7 +62,12 @@ async def test_an_a2a_error_passes_as_it_is() -> None:
 
 @pytest.mark.parametrize(
     ("message", "missing", "closed"),
-    [(GONE, True, False), (CLOSED, True, True), (NAMESPACE, False, False)],
+    [
+        (GONE, True, False),
+        (OF_A_NAME, True, False),
+        (CLOSED, True, True),
+        (NAMESPACE, False, False),
+    ],
 )
 def test_not_found_has_three_meanings(message: str, missing: bool, closed: bool) -> None:
     error = rpc(RPCStatusCode.NOT_FOUND, message)
