@@ -12,23 +12,20 @@ budget shrinks to what there is, and grows again by one a second. Meanwhile logs
 
 import asyncio
 import contextlib
-import json
 import logging
 from collections.abc import AsyncGenerator
 from datetime import datetime, timedelta, timezone
 
-from temporalio.api.common.v1 import SearchAttributes
 from temporalio.api.workflowservice.v1 import ListWorkflowExecutionsRequest
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log import wire
-from a2a_temporal._log.entries import parse_time
 from a2a_temporal._log.reading import NoTaskError
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.engine_errors import is_missing_workflow, is_out_of_polls, is_passing
 from a2a_temporal._server.follower import UNREAD, Follower, Reader, RenderResult
-from a2a_temporal._server.visibility import keyword, quote
+from a2a_temporal._server.visibility import indexed, keyword, quote
 
 logger = logging.getLogger("a2a_temporal.server")
 
@@ -266,9 +263,9 @@ class Followers:
                 self._sweep(without_query=True)
                 continue
             since, failing = asked_at, False
-            for task_id, indexed in changed.items():
+            for task_id, status in changed.items():
                 follower = self._followers.get(task_id)
-                if follower in self._cold and indexed != follower.indexed:
+                if follower in self._cold and status != follower.indexed:
                     self._heat(follower)
             self._sweep(without_query=False)
 
@@ -288,7 +285,7 @@ class Followers:
                 )
             )
             for info in page.executions:
-                changed[info.execution.workflow_id] = _indexed(info.search_attributes)
+                changed[info.execution.workflow_id] = indexed(info.search_attributes)
             if not page.next_page_token:
                 return changed
             request.next_page_token = page.next_page_token
@@ -305,12 +302,3 @@ class Followers:
                 due.append(follower)
         for follower in due:
             self._heat(follower)
-
-
-def _indexed(attributes: SearchAttributes) -> tuple[str, int]:
-    """Return the state and the time in ms that visibility holds of a task."""
-    fields = attributes.indexed_fields
-    if wire.STATE_ATTRIBUTE not in fields:
-        return "", 0
-    updated = parse_time(json.loads(fields[wire.UPDATED_ATTRIBUTE].data))
-    return str(json.loads(fields[wire.STATE_ATTRIBUTE].data)), updated.ToMilliseconds()

@@ -1,6 +1,5 @@
 """The visibility index of tasks: count and find them by owner, context, state and time."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -15,11 +14,11 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client
 
 from a2a_temporal._log import wire
-from a2a_temporal._log.entries import now_text, parse_time
+from a2a_temporal._log.entries import now_text
 from a2a_temporal._log.state import TERMINAL_STATES, state_name
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.engine_errors import within
-from a2a_temporal._server.visibility import keyword, quote
+from a2a_temporal._server.visibility import indexed, keyword, quote
 
 _PAGE = 1000
 _LATEST = 7_258_118_400_000  # the year 2200: what lies behind overflows Temporal's nanoseconds
@@ -186,10 +185,9 @@ def _list(values: Iterable[str]) -> str:
 
 
 def _row(info: WorkflowExecutionInfo) -> TaskRow:
-    fields = info.search_attributes.indexed_fields
-    state = str(json.loads(fields[wire.STATE_ATTRIBUTE].data))
+    state, updated = indexed(info.search_attributes)
     closed = info.status not in _OPEN_STATUSES
-    at = parse_time(json.loads(fields[wire.UPDATED_ATTRIBUTE].data)).ToMilliseconds()
+    at = updated or info.start_time.ToMilliseconds()
     if closed and state not in _TERMINAL:
         at = info.close_time.ToMilliseconds()
     return TaskRow(info.execution.workflow_id, info.execution.run_id, at, closed)

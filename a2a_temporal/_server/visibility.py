@@ -1,13 +1,15 @@
 """Values of Temporal visibility: what is indexed of a task, and how a query says it."""
 
 import hashlib
+import json
 import re
 from datetime import datetime
 
+from temporalio.api.common.v1 import SearchAttributes
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 
 from a2a_temporal._log import wire
-from a2a_temporal._log.entries import TaskStart
+from a2a_temporal._log.entries import TaskStart, parse_time
 
 _LONGEST_KEYWORD = 200
 _PLAIN = re.compile(r"[\w .:@/+=,~()#&!-]+")
@@ -29,6 +31,20 @@ def keyword(value: str) -> str:
     if plain and len(value.encode()) <= _LONGEST_KEYWORD and not value.startswith("sha256:"):
         return value
     return "sha256:" + hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def indexed(attributes: SearchAttributes) -> tuple[str, int]:
+    """Return the state, and its time in ms, that visibility holds of a task.
+
+    What it does not hold is empty: the attributes may have been removed and registered again.
+    """
+    fields = attributes.indexed_fields
+    state = fields[wire.STATE_ATTRIBUTE].data if wire.STATE_ATTRIBUTE in fields else b""
+    updated = fields[wire.UPDATED_ATTRIBUTE].data if wire.UPDATED_ATTRIBUTE in fields else b""
+    return (
+        str(json.loads(state)) if state else "",
+        parse_time(json.loads(updated)).ToMilliseconds() if updated else 0,
+    )
 
 
 def start_attributes(start: TaskStart, state: str, at: datetime) -> TypedSearchAttributes:
