@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -26,6 +27,7 @@ OPTIONS_FUNCTION = "a2a_agent_options"
 
 _LONGEST_RETRY_PAUSE = timedelta(minutes=1)
 _CANCEL_HOOK_ATTEMPTS = 2
+_ENDED_BY_HAND = "a2a-turn-ended-by-hand"
 
 
 class AgentTurns:
@@ -106,7 +108,9 @@ class AgentTurns:
         try:
             while True:
                 try:
-                    return await self._run_attempts(self._turn_input(received, turn, attempts))
+                    threshold = await self._run_attempts(self._turn_input(received, turn, attempts))
+                    self._end_unsaid(turn)
+                    return threshold
                 except ActivityError as error:
                     if self._cancel_requested or self._log.state.terminal:
                         self._agent_told = self._cancel_requested
@@ -118,6 +122,18 @@ class AgentTurns:
                     attempts += self._options.maximum_attempts
         finally:
             self.running = False
+
+    def _end_unsaid(self, turn: int) -> None:
+        """Complete a task whose agent never said how its turn ended.
+
+        That is so when an operator has completed the activity by hand.
+        """
+        state = self._log.state
+        said = state.turn > turn or (state.turn == turn and (state.turn_done or state.interrupted))
+        if said or state.terminal or self._cancel_requested or self._inbox:
+            return
+        if workflow.patched(_ENDED_BY_HAND):
+            self._log.emit_status(TaskState.TASK_STATE_COMPLETED)
 
     def _held_back(self) -> bool:
         """Say whether the agent has completed while messages waited, so that the task went on.
@@ -152,14 +168,16 @@ class AgentTurns:
             ),
             cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
             summary=f"Turn {turn_input.turn}",
-            result_type=int,
         )
         if await self._left(turn_input.turn, attempts):
             self._agent_told = self._cancel_requested
             return None
-        return await attempts
+        threshold = await attempts
+        return (
+            threshold if isinstance(threshold, int) else None
+        )  # an operator completes with anything
 
-    async def _left(self, turn: int, attempts: "asyncio.Task[int | None]") -> bool:
+    async def _left(self, turn: int, attempts: "asyncio.Task[Any]") -> bool:
         """Wait for a turn's end; True when its agent has left with the last word said.
 
         Its activity then sends no completion of its own (see ``agent_activity``): the entry that

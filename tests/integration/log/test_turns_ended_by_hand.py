@@ -1,0 +1,61 @@
+"""An operator ends the activity of a turn: the task goes on or ends, and nobody waits for ever."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from a2a.types.a2a_pb2 import TaskState
+from temporalio.client import Client
+
+from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
+from tests.support.temporal_server import TemporalServer
+from tests.support.waiting import eventually, within
+
+
+@pytest.mark.parametrize("result", [None, 7, "done by hand"])
+async def test_a_turn_that_is_completed_by_hand_completes_its_task(
+    temporal: TemporalServer, result: Any
+) -> None:
+    client, queue = await temporal.client(), new_task_queue()
+    async with agent_worker(client, queue), served(client, queue) as agent:
+        task_id = await agent.start("say:working gate say:late")
+        waiting = asyncio.create_task(_last_state(agent.subscribe(task_id)))
+        await _complete_turn(client, task_id, result)
+        assert await within(20, waiting) == TaskState.TASK_STATE_COMPLETED
+        assert (await agent.get(task_id)).status.state == TaskState.TASK_STATE_COMPLETED
+
+
+async def test_a_turn_that_is_completed_by_hand_makes_way_for_the_next_message(
+    temporal: TemporalServer,
+) -> None:
+    client, queue = await temporal.client(), new_task_queue()
+    async with agent_worker(client, queue, agent=Scripted()), served(client, queue) as agent:
+        task_id = await agent.start("say:working gate")
+        await agent.send("chunks:1", task_id=task_id, wait=False)
+        await _complete_turn(client, task_id, None)
+        waiting = asyncio.create_task(_last_state(agent.subscribe(task_id)))
+        assert await within(20, waiting) == TaskState.TASK_STATE_COMPLETED
+        (artifact,) = (await agent.get(task_id)).artifacts
+        assert artifact.parts[0].text == "2.0 "
+
+
+async def _complete_turn(client: Client, task_id: str, result: Any) -> None:
+    """Complete the activity that runs, as `temporal activity complete` does."""
+    workflow = client.get_workflow_handle(task_id)
+
+    async def running() -> str:
+        pending = (await workflow.describe()).raw_description.pending_activities
+        return pending[0].activity_id if pending and pending[0].attempt else ""
+
+    activity_id = await eventually(running, within=20, what="an activity of the turn")
+    await client.get_async_activity_handle(
+        workflow_id=task_id, run_id=None, activity_id=activity_id
+    ).complete(result)
+
+
+async def _last_state(stream: Any) -> TaskState | None:
+    state: TaskState | None = None
+    async for event in stream:
+        if hasattr(event, "status"):
+            state = event.status.state
+    return state
