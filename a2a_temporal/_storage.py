@@ -49,7 +49,7 @@ class FileSystemStorage(StorageDriver):
     async def store(
         self, context: StorageDriverStoreContext, payloads: Sequence[Payload]
     ) -> list[StorageDriverClaim]:
-        """Write each payload to its file; a file that is there already is left alone."""
+        """Write each payload to its file; one that is there already only becomes young again."""
         return [await asyncio.to_thread(self._write, payload) for payload in payloads]
 
     async def retrieve(
@@ -66,15 +66,11 @@ class FileSystemStorage(StorageDriver):
         content = payload.SerializeToString(deterministic=True)
         digest = hashlib.sha256(content).hexdigest()
         path = self._path(digest)
-        if not path.exists():
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Renamed into place: a reader sees the whole file or none, whenever we are killed.
-            descriptor, unfinished = tempfile.mkstemp(dir=path.parent)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(unfinished).replace(path)
+        try:
+            # Whoever removes what is older than the retention must not remove what is used anew.
+            os.utime(path)
+        except FileNotFoundError:
+            _write_whole(path, content)
         return StorageDriverClaim({_DIGEST: digest})
 
     def _read(self, claim: StorageDriverClaim) -> Payload:
@@ -94,6 +90,22 @@ class FileSystemStorage(StorageDriver):
 
     def _path(self, digest: str) -> Path:
         return self._directory / digest[:2] / digest
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that a reader sees all of it or none, whenever we are killed."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, unfinished = tempfile.mkstemp(dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(unfinished).replace(path)
+    except BaseException:
+        # On a full disk the attempts that follow would each leave one.
+        Path(unfinished).unlink(missing_ok=True)
+        raise
 
 
 def stored(converter: DataConverter, env: Mapping[str, str] | None = None) -> DataConverter:

@@ -16,6 +16,8 @@ from temporalio.api.enums.v1 import ResourceExhaustedCause
 from temporalio.api.errordetails.v1 import ResourceExhaustedFailure
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal._log.history import LogUnreadableError
+
 logger = logging.getLogger("a2a_temporal.server")
 
 _T = TypeVar("_T")
@@ -93,8 +95,13 @@ async def engine_errors() -> AsyncGenerator[None]:
             raise InvalidParamsError(TOO_LARGE) from error
         logger.error("Temporal answered %s: %s", error.status.name, error.message)
         raise InternalError(UNAVAILABLE) from error
+    except LogUnreadableError as error:
+        logger.error("A task cannot be read here: %s", error.__cause__ or error)
+        raise InternalError(UNAVAILABLE) from error
     except (RuntimeError, ConnectionError, OSError, asyncio.TimeoutError) as error:
-        logger.error("Temporal cannot be reached: %s", error or "no answer in time")
+        logger.error(
+            "Temporal, or its storage, cannot be reached: %s", error or "no answer in time"
+        )
         raise InternalError(UNAVAILABLE) from error
 
 
