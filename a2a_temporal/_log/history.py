@@ -65,6 +65,16 @@ def keeps_its_id(event: HistoryEvent) -> bool:
     return event.event_type not in _MAYBE_UNWRITTEN
 
 
+def run_of(event: HistoryEvent) -> str:
+    """Return the id of the run that an event says it belongs to; most events say none.
+
+    A reset run begins with the events of the run it replaces, and then says its own.
+    """
+    if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+        return event.workflow_execution_started_event_attributes.original_execution_run_id
+    return event.workflow_task_failed_event_attributes.new_run_id
+
+
 async def start_of(event: HistoryEvent, converter: DataConverter) -> TaskStart | None:
     """Read a run's first event; ``None`` when the workflow is no A2A task.
 

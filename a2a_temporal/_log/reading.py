@@ -7,16 +7,20 @@ from typing import Any
 from a2a.types.a2a_pb2 import Part
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRequest
+from temporalio.api.workflowservice.v1 import (
+    GetWorkflowExecutionHistoryRequest,
+    GetWorkflowExecutionHistoryReverseRequest,
+)
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log.fold import fold
-from a2a_temporal._log.history import Successor, entry_of, start_of
+from a2a_temporal._log.history import Successor, entry_of, run_of, start_of
 from a2a_temporal._log.state import LogState, begin
 from a2a_temporal._reconnecting import reconnecting
 
 _PAGE_EVENTS = 1000
+_FEW_BATCHES = 8
 _RPC_TIMEOUT = timedelta(seconds=5)
 _EARLIER_RUNS = 100
 
@@ -56,7 +60,9 @@ async def read_log(
             state = await begun(
                 client, task_id, event, render_result=render_result, earlier_runs=earlier_runs
             )
+            state.run_id = run_of(event)
             continue
+        state.run_id = run_of(event) or state.run_id
         entry = await entry_of(event, client.data_converter)
         if entry is not None and not isinstance(entry, Successor):
             fold(state, entry)
@@ -121,3 +127,24 @@ async def history_events(client: Client, task_id: str, run_id: str) -> AsyncIter
         if not page.next_page_token:
             return
         request.next_page_token = page.next_page_token
+
+
+async def newest_events(client: Client, task_id: str, run_id: str) -> AsyncIterator[HistoryEvent]:
+    """Yield the history events a run has now, the newest first; few come with the first page."""
+    request = GetWorkflowExecutionHistoryReverseRequest(
+        namespace=client.namespace,
+        execution=WorkflowExecution(workflow_id=task_id, run_id=run_id),
+        maximum_page_size=_FEW_BATCHES,
+    )
+    while True:
+        page = await reconnecting(
+            lambda: client.workflow_service.get_workflow_execution_history_reverse(
+                request, retry=True, timeout=_RPC_TIMEOUT
+            )
+        )
+        for event in page.history.events:
+            yield event
+        if not page.next_page_token:
+            return
+        request.next_page_token = page.next_page_token
+        request.maximum_page_size = _PAGE_EVENTS

@@ -4,7 +4,7 @@ The workflow and every reader hold one; a run that ends by continue-as-new hands
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from a2a.types.a2a_pb2 import (
@@ -81,6 +81,7 @@ class LogState:
     Message of an agent that answered without making a task.
     ``push_configs`` says by id who is told of events, ``push_revision`` how often one was set.
     ``entries`` counts what was folded, in all runs: of two states the larger is the newer.
+    ``run_id`` is the run it was read from, where a reader has noted it.
     """
 
     start: TaskStart
@@ -100,6 +101,7 @@ class LogState:
     push_configs: dict[str, PushConfig] = field(default_factory=dict[str, PushConfig])
     push_revision: int = 0
     entries: int = 0
+    run_id: str = ""
 
     @property
     def terminal(self) -> bool:
@@ -138,6 +140,16 @@ class LogState:
         """Set a push config, or replace the one with its id."""
         self.push_revision += 1
         _put(self.push_configs, config, self.push_revision)
+
+    def copy(self) -> "LogState":
+        """Return what later entries leave as it is; only what :func:`fold` looks at is shared."""
+        return replace(
+            self,
+            task=self.copy_task(),
+            accepted=dict(self.accepted),
+            approvers=set(self.approvers),
+            push_configs=dict(self.push_configs),
+        )
 
     def copy_task(self) -> Task:
         """Return a Task the caller may keep and change."""

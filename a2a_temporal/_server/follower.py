@@ -25,7 +25,7 @@ from temporalio.client import Client, WorkflowExecutionDescription
 
 from a2a_temporal._log.entries import Entry, EventsEntry
 from a2a_temporal._log.fold import fold
-from a2a_temporal._log.history import Successor, entry_of, keeps_its_id
+from a2a_temporal._log.history import Successor, entry_of, keeps_its_id, run_of
 from a2a_temporal._log.protojson import StreamEvent
 from a2a_temporal._log.reading import NoTaskError, begun, history_events
 from a2a_temporal._log.state import LogState, state_name
@@ -179,6 +179,17 @@ class Follower:
         """Return what is over as soon as something has changed since this call."""
         return self._changed.wait()
 
+    def goes_on_from(self, run_id: str) -> bool:
+        """Say whether reading can go on, in this run, from the state there is."""
+        at_rest = self.state is not None and not self._rebuilding and not self.finished
+        return at_rest and self._run_id == run_id
+
+    def rest(self) -> None:
+        """Keep no events, as nobody reads them."""
+        self._dropped = self.end
+        self._events.clear()
+        self._events_bytes = 0
+
     def fail(self, failure: BaseException) -> None:
         """End reading; every reader raises ``failure``."""
         self.failure = failure
@@ -295,9 +306,7 @@ class Follower:
             await self._begin(event)
             return None
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
-            # A reset run begins with the events of the run it replaces; here it goes its own way.
-            reset = event.workflow_task_failed_event_attributes.new_run_id
-            self._run_id = self._pinned_run_id or reset or self._run_id
+            self._run_id = self._pinned_run_id or run_of(event) or self._run_id
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
             newer = (await self._describe()).run_id
             if newer and newer != self._run_id:  # it was reset, or started anew
@@ -320,8 +329,7 @@ class Follower:
         return None
 
     async def _begin(self, event: HistoryEvent) -> None:
-        started = event.workflow_execution_started_event_attributes
-        self._run_id = self._pinned_run_id or started.original_execution_run_id
+        self._run_id = self._pinned_run_id or run_of(event)
         place = Cursor(self._run_id, event.event_id, Cursor.ALL)
         if not self.begun.run_id:
             self.begun = place

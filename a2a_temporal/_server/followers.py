@@ -25,6 +25,7 @@ from a2a_temporal._log.reading import NoTaskError
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.engine_errors import is_missing_workflow, is_out_of_polls, is_passing
 from a2a_temporal._server.follower import UNREAD, Follower, Reader, RenderResult
+from a2a_temporal._server.resting import RestingFollowers
 from a2a_temporal._server.visibility import indexed, keyword, quote
 
 logger = logging.getLogger("a2a_temporal.server")
@@ -69,6 +70,7 @@ class Followers:
         self._long_polls = self._budget = long_polls
         self._render_result = render_result
         self._followers: dict[str, Follower] = {}
+        self._resting = RestingFollowers()
         self._hot: dict[Follower, asyncio.Task[None]] = {}
         self._waiting: dict[Follower, None] = {}
         self._cold: dict[Follower, float] = {}
@@ -78,12 +80,15 @@ class Followers:
         self._head_start = 0.0
 
     @contextlib.asynccontextmanager
-    async def follow(self, task_id: str, *, from_start: bool = False) -> AsyncGenerator[Reader]:
-        """Follow a task's log; the reader starts at what the log holds now.
+    async def follow(
+        self, task_id: str, *, from_start: bool = False, run_id: str = ""
+    ) -> AsyncGenerator[Reader]:
+        """Follow a task's log; the reader starts at what this process has read of it.
 
         Args:
             task_id: The task.
             from_start: The task is new: the reader starts with its first event.
+            run_id: The task's newest run. Where a follower rests in it, that one goes on.
 
         Raises:
             NoTaskError: The workflow is no A2A task.
@@ -92,10 +97,11 @@ class Followers:
         """
         follower = self._followers.get(task_id)
         if follower is None or follower.finished:
-            follower = self._followers[task_id] = Follower(
+            follower = self._resting.take(task_id, run_id) or Follower(
                 self._client, task_id, self._render_result
             )
             follower.new = from_start
+            self._followers[task_id] = follower
         reader = Reader(follower, 0 if from_start else UNREAD)
         follower.readers.add(reader)
         try:
@@ -138,6 +144,7 @@ class Followers:
         task = self._hot.pop(follower, None)
         if task is not None:
             task.cancel()
+        self._resting.put(follower)
         self._admit()
 
     def _heat(self, follower: Follower) -> None:

@@ -196,7 +196,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         state = await self._tasks.read(scope, params.id)
         if state.terminal and places.after is None:
             raise _nothing_to_stream(state)
-        async with self._tasks.follow(scope, params.id) as reader:
+        async with self._tasks.follow(scope, params.id, state) as reader:
             await self._sending.catch_up(reader, state)
             missed = await self._tasks.events_after(params.id, places.after)
             if reader.state.terminal and not missed:
@@ -225,7 +225,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         if state.terminal:
             raise TaskNotCancelableError
         await self._tasks.cancel(params.id)
-        async with self._tasks.follow(scope, params.id) as reader:
+        async with self._tasks.follow(scope, params.id, state) as reader:
             await self._sending.catch_up(reader, state)
             await wait(reader, lambda now: now.terminal, self._options.cancel_wait)
             task = reader.snapshot()

@@ -115,7 +115,7 @@ class Sending:
             push_config=to_json(config) if config else None,
         )
         known = await self._tasks.create(scope, start)
-        async with self._tasks.follow(scope, start.task_id, from_start=known is None) as reader:
+        async with self._tasks.follow(scope, start.task_id, known) as reader:
             if known is None:
                 yield Sent(reader, 1, begin(start).task)
             else:
@@ -147,7 +147,7 @@ class Sending:
                 "it. Send the message without one."
             )
         config = push and await self._push_configs.checked(push, state)
-        async with self._tasks.follow(scope, message.task_id) as reader:
+        async with self._tasks.follow(scope, message.task_id, state) as reader:
             await self.catch_up(reader, state)
             before = reader.snapshot()
             known = await self._tasks.send(state, message, request, config)

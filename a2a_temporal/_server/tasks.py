@@ -23,8 +23,9 @@ from temporalio.service import RPCError
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart, entry_time, parse_time
+from a2a_temporal._log.kept import KeptLogs
 from a2a_temporal._log.protojson import digest, from_json, to_json
-from a2a_temporal._log.reading import NoTaskError, read_log
+from a2a_temporal._log.reading import NoTaskError
 from a2a_temporal._log.state import Accepted, LogState, begins_as, state_name
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.call import Caller
@@ -77,6 +78,7 @@ class Tasks:
         self._workflow = plain.type if plain else str(workflow)
         self._render_result = plain.result if plain else None
         self._options = options
+        self._logs = KeptLogs(self._render_result)
         self._followers = Followers(
             client,
             agent=agent,
@@ -219,7 +221,7 @@ class Tasks:
             try:
                 state = await within(
                     self._options.read_timeout,
-                    read_log(self._client, task_id, render_result=self._render_result),
+                    self._logs.read(self._client, task_id),
                 )
             except NoTaskError as error:
                 raise TaskNotFoundError from error
@@ -256,9 +258,9 @@ class Tasks:
 
     @contextlib.asynccontextmanager
     async def follow(
-        self, caller: Caller, task_id: str, *, from_start: bool = False
+        self, caller: Caller, task_id: str, known: LogState | None
     ) -> AsyncGenerator[Reader]:
-        """Follow a task's log from what it holds now, or from its start if it is a new one.
+        """Follow a task's log on from what was just read of it, or a new one from its start.
 
         Raises:
             TaskNotFoundError: There is no such task for this caller, or no longer.
@@ -270,7 +272,9 @@ class Tasks:
                 reader = await within(
                     self._options.read_timeout,
                     stack.enter_async_context(
-                        self._followers.follow(task_id, from_start=from_start)
+                        self._followers.follow(
+                            task_id, from_start=known is None, run_id=known.run_id if known else ""
+                        )
                     ),
                 )
                 if not caller.may_see(reader.state):

@@ -7,7 +7,8 @@ from a2a.types.a2a_pb2 import Task
 from temporalio import activity
 
 from a2a_temporal._log import wire
-from a2a_temporal._log.reading import read_log
+from a2a_temporal._log.kept import KeptLogs
+from a2a_temporal._log.state import LogState
 from a2a_temporal._worker.agent_attempt import Attempt
 from a2a_temporal._worker.departures import Departures
 from a2a_temporal._worker.options import AgentOptions
@@ -26,6 +27,7 @@ class AgentActivities:
     def __init__(self, executor: AgentExecutor, options: AgentOptions) -> None:
         self._executor = executor
         self._options = options
+        self._logs = KeptLogs()
         # The last heartbeat may be half the timeout old.
         self.departures = Departures(options.heartbeat_timeout / 4)
 
@@ -43,7 +45,7 @@ class AgentActivities:
         task: Task | None = None
         reset = turn_input.run_id not in ("", info.workflow_run_id)
         if turn.turn > 1 or turn.attempt > 1 or reset:
-            log = await read_log(activity.client(), turn.task_id, run_id=info.workflow_run_id or "")
+            log = await self._read(turn.task_id)
             if log.turn >= turn.turn and log.turn_over:
                 return self._options.continue_as_new_after
             task = log.task if log.turn else None
@@ -60,9 +62,8 @@ class AgentActivities:
     @activity.defn(name=wire.CANCEL_AGENT_ACTIVITY)
     async def cancel_agent(self, turn_input: TurnInput) -> None:
         """Give the agent's ``cancel()`` a chance to clean up a task of which no turn runs."""
-        info = activity.info()
         turn = Turn(turn_input.task_id, turn_input.context_id, turn_input.turn, turn_input.attempt)
-        log = await read_log(activity.client(), turn.task_id, run_id=info.workflow_run_id or "")
+        log = await self._read(turn.task_id)
         attempt = Attempt(
             self._executor,
             self._options,
@@ -71,3 +72,8 @@ class AgentActivities:
             sequence=turn_input.sequence,
         )
         await attempt.call_cancel_hook()
+
+    async def _read(self, task_id: str) -> LogState:
+        """Return what the log of the activity's run says now."""
+        run_id = activity.info().workflow_run_id or ""
+        return await self._logs.read(activity.client(), task_id, run_id=run_id)

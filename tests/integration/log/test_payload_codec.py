@@ -94,8 +94,9 @@ async def test_a_codec_that_fails_for_a_while_costs_a_stream_nothing(
             await stream.until(1)
             codec.fails = True
             scripted.gate.set()
-            with pytest.raises(InternalError, match="try again"):
-                await agent.get(task_id)
+            async with served(await _client(temporal, codec), queue) as new_here:
+                with pytest.raises(InternalError, match="try again"):
+                    await new_here.get(task_id)
             async with served(await _client(temporal, Masking()), queue) as other:
                 await eventually(lambda: _ended(other, task_id), within=20)
             assert not stream.ended
@@ -134,7 +135,8 @@ async def test_a_list_goes_on_without_a_task_whose_key_is_not_here(
         await eventually(lambda: listed(agent, 2), within=10)
         assert await listed(keyless, 1) == [shown]
         codec.fails = True
-        with pytest.raises(InternalError):
-            await agent.handler.on_list_tasks(ListTasksRequest(), CALL)
+        async with served(encrypted, queue, HandlerOptions(agent=queue)) as new_here:
+            with pytest.raises(InternalError):
+                await new_here.handler.on_list_tasks(ListTasksRequest(), CALL)
         codec.fails = False
         assert set(await listed(agent, 2)) == {hidden, shown}

@@ -1,0 +1,111 @@
+"""Read a log again for the price of what is new in it."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from a2a.types.a2a_pb2 import Part
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import Client
+
+from a2a_temporal._log.fold import fold
+from a2a_temporal._log.history import Successor, entry_of, keeps_its_id, run_of
+from a2a_temporal._log.reading import newest_events, read_log
+from a2a_temporal._log.state import LogState
+
+_KEPT_LOGS = 500
+_KEPT_BYTES = 32 * 1024 * 1024
+_LOG_BYTES = 2000
+"""What a state takes beside its Task, about."""
+
+
+@dataclass
+class _Kept:
+    """A folded log and the last event in it: its place, and what tells it from all others."""
+
+    state: LogState
+    event_id: int
+    event_key: int
+    bytes: int
+
+
+class KeptLogs:
+    """Logs that were read lately.
+
+    What is returned is as new as Temporal's own answer: every read asks for the newest events of
+    the task's newest run, and goes on from what is kept only if its last event is among them.
+
+    Args:
+        render_result: Turns the result of a plain workflow into parts.
+    """
+
+    def __init__(self, render_result: Callable[[Any], list[Part]] | None = None) -> None:
+        self._render_result = render_result
+        self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
+        self._bytes = 0
+
+    async def read(self, client: Client, task_id: str, *, run_id: str = "") -> LogState:
+        """Return what a task's log says now, for the caller to keep.
+
+        Args:
+            client: Connected client; payloads are decoded with its data converter.
+            task_id: The task.
+            run_id: One run; the newest by default.
+
+        Raises:
+            NoTaskError: The workflow exists but is no A2A task.
+            temporalio.service.RPCError: Temporal did not answer, or knows no such workflow.
+        """
+        key = (task_id, run_id)
+        # Taken out while it is read on: who comes meanwhile reads for himself.
+        kept = self._take(key)
+        if kept is None or not await _read_on(client, key, kept):
+            last: list[HistoryEvent] = []
+
+            def note(event: HistoryEvent) -> None:
+                if keeps_its_id(event):
+                    last[:] = [event]
+
+            state = await read_log(
+                client, task_id, run_id=run_id, render_result=self._render_result, watch=note
+            )
+            kept = _Kept(state, last[0].event_id, last[0].task_id, 0)
+        self._keep(key, kept)
+        return kept.state.copy()
+
+    def _take(self, key: tuple[str, str]) -> _Kept | None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._bytes -= kept.bytes
+        return kept
+
+    def _keep(self, key: tuple[str, str], kept: _Kept) -> None:
+        self._take(key)
+        kept.bytes = kept.state.task.ByteSize() + _LOG_BYTES
+        self._kept[key] = kept
+        self._bytes += kept.bytes
+        while len(self._kept) > _KEPT_LOGS or self._bytes > _KEPT_BYTES:
+            self._take(next(iter(self._kept)))
+
+
+async def _read_on(client: Client, key: tuple[str, str], kept: _Kept) -> bool:
+    """Fold what has come since; False where the log goes on from something else."""
+    newer: list[HistoryEvent] = []
+    async for event in newest_events(client, *key):
+        if event.event_id <= kept.event_id:
+            # A run of the same id that was reset, or started anew, has other events there.
+            if (event.event_id, event.task_id) != (kept.event_id, kept.event_key):
+                return False
+            break
+        newer.append(event)
+    else:
+        return False
+    for event in reversed(newer):
+        kept.state.run_id = run_of(event) or kept.state.run_id
+        entry = await entry_of(event, client.data_converter)
+        if entry is not None and not isinstance(entry, Successor):
+            fold(kept.state, entry)
+        if keeps_its_id(event):
+            kept.event_id, kept.event_key = event.event_id, event.task_id
+    return True
