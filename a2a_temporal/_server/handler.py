@@ -222,6 +222,10 @@ class TemporalRequestHandler(sdk.RequestHandler):
         """
         scope = self._caller(params, context)
         state = await self._tasks.read(scope, params.id)
+        if not scope.owns(state):
+            raise TaskNotCancelableError(
+                f"Only the owner of task {params.id} may cancel it. Answer what you are asked."
+            )
         if state.terminal:
             raise TaskNotCancelableError
         await self._tasks.cancel(params.id)

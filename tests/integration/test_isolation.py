@@ -81,6 +81,19 @@ async def test_every_answer_about_a_foreign_task_is_that_about_no_task(
 
 
 @pytest.mark.parametrize("binding", BINDINGS)
+async def test_who_is_asked_to_decide_may_not_cancel(served: Cluster, binding: str) -> None:
+    caller = served.caller.over(binding)
+    alice, carol = caller.as_user("alice"), caller.as_user("carol")
+    task_id = (await alice.send_task("approve x"))["id"]
+
+    refusal = await refused(carol.cancel(task_id), code=-32002)
+
+    assert "owner" in refusal.message
+    assert state(await carol.get(task_id)) == "INPUT_REQUIRED"
+    assert state(await alice.cancel(task_id)) == "CANCELED"
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
 async def test_workflows_of_others_in_the_namespace_do_not_exist(
     served: Cluster, binding: str
 ) -> None:
