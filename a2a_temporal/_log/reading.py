@@ -1,6 +1,6 @@
 """Read a whole log once: every page of a run's history, folded."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 
@@ -116,17 +116,8 @@ async def history_events(client: Client, task_id: str, run_id: str) -> AsyncIter
         execution=WorkflowExecution(workflow_id=task_id, run_id=run_id),
         maximum_page_size=_PAGE_EVENTS,
     )
-    while True:
-        page = await reconnecting(
-            lambda: client.workflow_service.get_workflow_execution_history(
-                request, retry=True, timeout=_RPC_TIMEOUT
-            )
-        )
-        for event in page.history.events:
-            yield event
-        if not page.next_page_token:
-            return
-        request.next_page_token = page.next_page_token
+    async for event in _paged(client.workflow_service.get_workflow_execution_history, request):
+        yield event
 
 
 async def newest_events(client: Client, task_id: str, run_id: str) -> AsyncIterator[HistoryEvent]:
@@ -136,12 +127,15 @@ async def newest_events(client: Client, task_id: str, run_id: str) -> AsyncItera
         execution=WorkflowExecution(workflow_id=task_id, run_id=run_id),
         maximum_page_size=_FEW_BATCHES,
     )
+    read = client.workflow_service.get_workflow_execution_history_reverse
+    async for event in _paged(read, request):
+        yield event
+
+
+async def _paged(read: Callable[..., Awaitable[Any]], request: Any) -> AsyncIterator[HistoryEvent]:
+    """Yield the events of all pages; every page behind the first is a whole one."""
     while True:
-        page = await reconnecting(
-            lambda: client.workflow_service.get_workflow_execution_history_reverse(
-                request, retry=True, timeout=_RPC_TIMEOUT
-            )
-        )
+        page = await reconnecting(lambda: read(request, retry=True, timeout=_RPC_TIMEOUT))
         for event in page.history.events:
             yield event
         if not page.next_page_token:
