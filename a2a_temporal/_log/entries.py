@@ -100,11 +100,15 @@ CloseKind = Literal["completed", "failed", "canceled", "terminated", "timed_out"
 
 @dataclass(frozen=True)
 class CloseEntry:
-    """How the engine closed the workflow; counts only when no terminal entry came before."""
+    """How the engine closed the workflow; counts only when no terminal entry came before.
+
+    ``reason`` is the engine's own, where nobody else has terminated it.
+    """
 
     kind: CloseKind
     at: Timestamp
     result: Any = None
+    reason: str = ""
 
 
 Entry = MessageEntry | EventsEntry | PushConfigEntry | EmissionEntry | CloseEntry

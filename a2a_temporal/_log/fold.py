@@ -352,11 +352,23 @@ def _close(state: LogState, entry: CloseEntry) -> list[StreamEvent]:
         artifact = Artifact(artifact_id="result", name="result", parts=render(entry.result))
         made.append(_set_artifact(state, TaskArtifactUpdateEvent(artifact=artifact)))
     closed_as, text = _CLOSED[entry.kind]
+    if entry.reason:
+        text = f"The task was terminated by Temporal: {_what_was_too_much(entry.reason)}"
     status = TaskStatus(state=closed_as)
     if text:
         status.message.CopyFrom(agent_message(text, message_id=f"{state.task.id}-closed"))
     made.append(_set_status(state, TaskStatusUpdateEvent(status=status), entry.at))
     return made
+
+
+def _what_was_too_much(reason: str) -> str:
+    """Say a limit of the engine in words of ours: what it says may name its inner parts."""
+    said = reason.lower()
+    if "history" in said and "limit" in said:
+        return "its history has reached the limit."
+    if "large" in said or ("size" in said and "limit" in said):
+        return "what it had to store at once was larger than the limit."
+    return "it could not go on."
 
 
 def _result_parts(result: Any) -> list[Part]:

@@ -7,7 +7,7 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.api.common.v1 import Payload
 from temporalio.api.enums.v1 import EventType
-from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.history.v1 import HistoryEvent, WorkflowExecutionTerminatedEventAttributes
 from temporalio.common import RawValue
 from temporalio.converter import DataConverter
 
@@ -27,6 +27,7 @@ class LogUnreadableError(RuntimeError):
     """The log cannot be read now: its payloads could not be decoded. Trying again may help."""
 
 
+_ENGINE = "history-service"  # as Temporal signs what it terminates by itself
 _ENCRYPTED = b"binary/encrypted"  # as codecs call it by convention, ours included
 
 
@@ -130,7 +131,13 @@ async def _close_entry(
     if kind == "completed":
         payloads = event.workflow_execution_completed_event_attributes.result.payloads
         result = await decoded(payloads[:1], converter)
-    return CloseEntry(kind, _event_time(event), result)
+    reason = _engine_reason(event.workflow_execution_terminated_event_attributes)
+    return CloseEntry(kind, _event_time(event), result, reason)
+
+
+def _engine_reason(terminated: WorkflowExecutionTerminatedEventAttributes) -> str:
+    """Return why Temporal itself has terminated a workflow; empty when an operator has."""
+    return terminated.reason if terminated.identity == _ENGINE else ""
 
 
 async def decoded(payloads: Sequence[Payload], converter: DataConverter) -> Any:

@@ -57,6 +57,12 @@ def is_closed_workflow(error: RPCError) -> bool:
     return is_missing_workflow(error) and "already completed" in error.message
 
 
+def is_outgrown_workflow(error: RPCError) -> bool:
+    """True when the history has reached a limit: Temporal takes nothing more, and terminates it."""
+    text = error.message.lower()
+    return error.status == RPCStatusCode.INVALID_ARGUMENT and "history" in text and "limit" in text
+
+
 def is_out_of_polls(error: Exception) -> bool:
     """True when the namespace has no long poll to spare: what is no long poll still succeeds."""
     if not isinstance(error, RPCError) or error.status != RPCStatusCode.RESOURCE_EXHAUSTED:

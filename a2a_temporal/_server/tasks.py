@@ -30,7 +30,12 @@ from a2a_temporal._log.state import Accepted, LogState, begins_as, state_name
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.call import Caller
 from a2a_temporal._server.checks import check_size
-from a2a_temporal._server.engine_errors import engine_errors, is_closed_workflow, within
+from a2a_temporal._server.engine_errors import (
+    engine_errors,
+    is_closed_workflow,
+    is_outgrown_workflow,
+    within,
+)
 from a2a_temporal._server.follower import Cursor, LogEvent, Reader
 from a2a_temporal._server.followers import Followers
 from a2a_temporal._server.options import HandlerOptions
@@ -192,7 +197,7 @@ class Tasks:
                     self._options.read_timeout, self._signal(state.task.id, signal, headers)
                 )
             except RPCError as error:
-                if is_closed_workflow(error):
+                if is_closed_workflow(error) or is_outgrown_workflow(error):
                     raise ended(state) from error
                 raise
         return False

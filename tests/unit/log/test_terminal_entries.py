@@ -74,6 +74,22 @@ def test_a_failure_by_the_engine_says_so() -> None:
     assert "terminated" in state.task.status.message.parts[0].text
 
 
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [
+        ("Workflow history size exceeds limit.", "history has reached the limit"),
+        ("GrpcMessageTooLarge", "larger than the limit"),
+        ("host-17: shard moved", "could not go on"),
+    ],
+)
+def test_a_termination_by_the_engine_is_not_laid_to_an_operator(reason: str, text: str) -> None:
+    state = folded(CloseEntry("terminated", clock(1), reason=reason))
+    said = state.task.status.message.parts[0].text
+    assert text in said
+    assert "operator" not in said
+    assert "host-17" not in said
+
+
 @pytest.mark.parametrize("kind", ["completed", "failed", "canceled", "terminated", "timed_out"])
 def test_the_engine_does_not_overrule_a_terminal_entry(kind: CloseKind) -> None:
     state = folded(batch(1, 1, 1, status(REJECTED)))
