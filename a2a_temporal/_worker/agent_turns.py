@@ -70,6 +70,7 @@ class AgentTurns:
         except asyncio.CancelledError:
             await self._cancel(turns)
             self._log.agent_turn = 0
+            self._log.agent_given_up = True
             state = self._log.state
             if not state.terminal or state.task.status.state == TaskState.TASK_STATE_CANCELED:
                 raise
@@ -103,6 +104,7 @@ class AgentTurns:
     async def _run_turn(self, received: ReceivedMessage) -> int | None:
         """Run one turn; returns after how much history a new run is to take over."""
         turn = self._log.agent_turn = self._turn_number()
+        self._log.agent_given_up = False
         attempts = 0
         self.running = True
         try:

@@ -341,7 +341,7 @@ class Desk:
         if self._cases:
             return not ours or ids != self._ids()
         if self._log.agent_asks is None:
-            given_up = log.turn > self._log.agent_turn
+            given_up = self._log.agent_given_up and log.turn > 0
             return ours or (log.interrupted and given_up)
         if self.messages or self._log.inbox:
             return False  # the agent is about to read an answer

@@ -59,13 +59,16 @@ class TaskLog:
     Attributes:
         state: What the log says so far.
         inbox: Client messages nobody has looked at yet.
-        agent_turn: The turn that the agent was given last; 0 once it was given up.
+        agent_turn: The turn that the agent was given last; 0 once it was given up. After a reset
+            the log may hold later turns, which Temporal has written into it again.
+        agent_given_up: The author's code has canceled the agent, and given it nothing since.
     """
 
     def __init__(self, start: TaskStart) -> None:
         self.state: LogState = begin(start)
         self.inbox: deque[ReceivedMessage] = deque()
         self.agent_turn = self.state.turn
+        self.agent_given_up = False
         if start.snapshot is None:
             self.inbox.append(ReceivedMessage(self.state.task.history[0], start.request))
         else:

@@ -21,6 +21,20 @@ def agent_within(
 
 
 @workflow.defn
+class NothingButTheAgent:
+    """Hands over at once."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Hand over."""
+        await self.task.run_agent()
+
+
+@workflow.defn
 class AgentAfterApproval:
     """Asks first, then lets the agent work."""
 

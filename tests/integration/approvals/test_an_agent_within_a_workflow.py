@@ -6,6 +6,7 @@ for it.
 
 import asyncio
 
+import pytest
 from a2a.types import Task
 from temporalio.client import Client
 
@@ -15,12 +16,14 @@ from tests.integration.approvals.agent_flows import (
     AgentAfterApproval,
     AgentBesideQuestion,
     LongAgentAfterApproval,
+    NothingButTheAgent,
     agent_within,
 )
 from tests.integration.approvals.combined_flows import AgentInTheNextRun, TalksBesideAgent
 from tests.support.in_process import Scripted
 from tests.support.logs import first_run
-from tests.support.waiting import within
+from tests.support.resets import reset_to_the_start
+from tests.support.waiting import eventually, within
 
 SHORT_RUNS = AgentOptions(continue_as_new_after=10)
 
@@ -151,6 +154,28 @@ async def test_no_run_takes_over_from_an_agent_at_work(skipping: Client) -> None
         await running.told(task, "busy")
         await running.workflow(task).signal("begin_anew")
         await running.until(task, "failed")
+
+
+@pytest.mark.parametrize("options", [AgentOptions(), SHORT_RUNS], ids=["one run", "short runs"])
+async def test_a_reset_that_keeps_the_signals_leaves_the_agents_question_open(
+    skipping: Client, options: AgentOptions
+) -> None:
+    agent = agent_within(NothingButTheAgent, options=options)
+    async with running_agent(skipping, agent, max_cached_workflows=0) as running:
+        task = await running.send("ask:where?")
+        for _ in range(4):
+            await the_agent_asks(running, task, "ask:where?")
+        await reset_to_the_start(skipping, task.id, await first_run(skipping, task.id))
+        await eventually(lambda: rests(running, task), within=20)
+        assert state_of((await running.state(task)).task) == "input-required"
+        done = await the_agent_completes(running, task)
+        assert len([each for each in done.history if each.parts[0].text == "ask:where?"]) == 5
+
+
+async def rests(running: RunningAgent, task: Task) -> bool:
+    """Say whether nothing is left to do in a task's workflow for the moment."""
+    described = (await running.workflow(task).describe()).raw_description
+    return not described.HasField("pending_workflow_task") and not described.pending_activities
 
 
 async def the_agent_asks(running: RunningAgent, task: Task, message: str) -> None:

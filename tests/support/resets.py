@@ -1,0 +1,27 @@
+"""Reset a workflow as an operator does."""
+
+import uuid
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
+from temporalio.client import Client
+
+
+async def reset_to_the_start(client: Client, task_id: str, run_id: str = "") -> None:
+    """Reset a run of a task, the newest by default, and keep the signals that came since."""
+    workflow = client.get_workflow_handle(task_id, run_id=run_id or None)
+    first = next(
+        event.event_id
+        for event in (await workflow.fetch_history()).events
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+    )
+    await client.workflow_service.reset_workflow_execution(
+        ResetWorkflowExecutionRequest(
+            namespace=client.namespace,
+            workflow_execution=WorkflowExecution(workflow_id=task_id, run_id=run_id),
+            reason="test",
+            request_id=str(uuid.uuid4()),
+            workflow_task_finish_event_id=first,
+        )
+    )
