@@ -1,6 +1,7 @@
 """Run an ``AgentExecutor`` for a task: one activity for each client message, in order."""
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
@@ -91,7 +92,9 @@ class AgentTurns:
             threshold = await self._run_turn(self._inbox.popleft())
             held_back = self._held_back()
             if self._log.continue_as_new_due(threshold):
-                self._continue_as_new()
+                # A task too large to be carried over stays in its run.
+                with contextlib.suppress(errors.PublicError):
+                    self._continue_as_new()
 
     async def _cancel(self, turns: "asyncio.Task[None]") -> None:
         self._cancel_requested = True

@@ -123,7 +123,7 @@ class Desk:
 
         Many answers may have come while no worker ran, and each status repeats what is open.
         """
-        if self._log.step_is_full and workflow.patched(_PAUSES):
+        if self._log.step.full and workflow.patched(_PAUSES):
             await workflow.sleep(_PAUSE, summary="Further answers")
 
     def open(self, case: Case, text: str) -> None:

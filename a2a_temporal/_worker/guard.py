@@ -26,6 +26,9 @@ from a2a_temporal._log.protojson import from_json, to_json
 from a2a_temporal._worker.failures import client_text, tellable, text_of
 from a2a_temporal._worker.task_run import TaskRun, current_run
 
+_STATUS_BYTES = 1000
+"""More than a status without a text takes."""
+
 
 class TaskGuard(WorkflowInboundInterceptor):
     """Wraps the workflows of a worker; those without a ``TaskRun`` are left as they are."""
@@ -44,8 +47,8 @@ class TaskGuard(WorkflowInboundInterceptor):
         if run.failure is not None and not code.done():
             code.cancel()
             await asyncio.wait([code])
-            return _fail(run, run.failure)
-        return _end(run, code)
+            return await _fail(run, run.failure)
+        return await _end(run, code)
 
     async def handle_signal(self, input: HandleSignalInput) -> None:
         """Run a signal handler; what it raises fails the task, not the workflow task."""
@@ -93,20 +96,20 @@ def _part(payload: Payload) -> Part:
     return part
 
 
-def _end(run: TaskRun, code: "asyncio.Task[Any]") -> Any:
+async def _end(run: TaskRun, code: "asyncio.Task[Any]") -> Any:
     canceled = workflow.cancellation_reason() is not None
     if code.cancelled():
         if canceled:
-            return _cancel(run)
-        return _fail(run, asyncio.CancelledError("The workflow canceled itself"))
+            return await _cancel(run)
+        return await _fail(run, asyncio.CancelledError("The workflow canceled itself"))
     failure = code.exception()
     if failure is None:
-        return _finish(run, code.result())
+        return await _finish(run, code.result())
     if isinstance(failure, workflow.NondeterminismError) or _is_of_the_engine(failure):
         raise failure
     if is_cancelled_exception(failure) and canceled:
-        return _cancel(run)
-    return _fail(run, failure)
+        return await _cancel(run)
+    return await _fail(run, failure)
 
 
 def _is_of_the_engine(failure: BaseException) -> bool:
@@ -114,16 +117,19 @@ def _is_of_the_engine(failure: BaseException) -> bool:
     return not isinstance(failure, Exception) and type(failure).__module__.startswith("temporalio")
 
 
-def _cancel(run: TaskRun) -> None:
+async def _cancel(run: TaskRun) -> None:
     if not run.ended:
+        await run.step.room_for(_STATUS_BYTES)
         run.cancel()
     raise asyncio.CancelledError
 
 
-def _fail(run: TaskRun, failure: BaseException) -> None:
+async def _fail(run: TaskRun, failure: BaseException) -> None:
     workflow.logger.error("The workflow of an A2A task raised %r", failure, exc_info=failure)
     if not run.ended:
-        run.fail(client_text(failure))
+        text = client_text(failure)
+        await run.step.room_for(_STATUS_BYTES, len(json.dumps(text)))
+        run.fail(text)
     if run.task.status.state != TaskState.TASK_STATE_FAILED:
         return
     raise ApplicationError(
@@ -131,15 +137,19 @@ def _fail(run: TaskRun, failure: BaseException) -> None:
     ) from tellable(failure)
 
 
-def _finish(run: TaskRun, result: Any) -> Any:
+async def _finish(run: TaskRun, result: Any) -> Any:
     try:
         (payload,) = workflow.payload_converter().to_payloads([result])
+        size = len(payload.data)
+        shown = result is not None and not run.ended
+        await run.step.room_for(_STATUS_BYTES, size, size if shown else 0)
         if not run.ended:
-            if result is not None:
+            if shown:
                 run.add_artifact(_part(payload), name="result", artifact_id="result")
             run.complete()
+        run.step.check_payload(size, "The workflow's result")
     except Exception as failure:  # whatever the user's converter, and what it makes, raise
-        return _fail(run, failure)
+        return await _fail(run, failure)
     state = run.task.status.state
     if state == TaskState.TASK_STATE_CANCELED and workflow.cancellation_reason() is not None:
         raise asyncio.CancelledError

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from a2a.server.agent_execution import AgentExecutor
+from temporalio.converter import DataConverter
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import (
     ActivityInboundInterceptor,
@@ -29,7 +30,7 @@ from a2a_temporal._worker.push_activity import PushActivities
 from a2a_temporal._worker.push_child import SettledPush
 from a2a_temporal._worker.push_workflow import PUSH_OPTIONS_FUNCTION, PushWorkflow
 from a2a_temporal._worker.sending import ENTRY_LIMIT_BYTES, entry_limit
-from a2a_temporal._worker.task_log import ENTRY_LIMIT_FUNCTION
+from a2a_temporal._worker.step import STEP_LIMITS_FUNCTION, StepLimits
 from a2a_temporal._worker.threads import note_threads
 
 _PASSED_THROUGH = (
@@ -49,13 +50,13 @@ class _TaskInterceptor(Interceptor):
 
     def __init__(self, options: AgentOptions) -> None:
         self._options = options
-        self.entry_limit: int | None = ENTRY_LIMIT_BYTES
+        self.limits = StepLimits(ENTRY_LIMIT_BYTES)
 
     def workflow_interceptor_class(
         self, input: WorkflowInterceptorClassInput
     ) -> type[WorkflowInboundInterceptor] | None:
         input.unsafe_extern_functions[OPTIONS_FUNCTION] = lambda: self._options
-        input.unsafe_extern_functions[ENTRY_LIMIT_FUNCTION] = lambda: self.entry_limit
+        input.unsafe_extern_functions[STEP_LIMITS_FUNCTION] = lambda: self.limits
         return TaskGuard
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
@@ -127,7 +128,7 @@ class A2APlugin(SimplePlugin):
         for name in ("max_heartbeat_throttle_interval", "default_heartbeat_throttle_interval"):
             config[name] = min(config.get(name, interval), interval)
         if "client" in config:
-            self._tasks.entry_limit = entry_limit(config["client"].data_converter)
+            self._tasks.limits = _limits(config["client"].data_converter)
         return config
 
     async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:
@@ -143,8 +144,14 @@ class A2APlugin(SimplePlugin):
         """Let a replay decide by the same limits as the run it replays."""
         config = super().configure_replayer(config)
         if "data_converter" in config:
-            self._tasks.entry_limit = entry_limit(config["data_converter"])
+            self._tasks.limits = _limits(config["data_converter"])
         return config
+
+
+def _limits(converter: DataConverter) -> StepLimits:
+    storage = converter.external_storage
+    stored_from = storage.payload_size_threshold if storage is not None else None
+    return StepLimits(entry_limit(converter), stored_from)
 
 
 def _check_executor(executor: object) -> None:

@@ -4,7 +4,6 @@ All state is created in ``__init__`` and must be reached from the workflow's ``@
 Signal handlers only append to the log; decisions belong into the workflow's main coroutine.
 """
 
-import json
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -30,13 +29,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log.protojson import StreamEvent, event_to_json, to_json
     from a2a_temporal._log.state import LogState, agent_message, begin, snapshot, state_name
     from a2a_temporal._worker.push_child import PushChild
-    from a2a_temporal.errors import PublicError
-
-ENTRY_LIMIT_FUNCTION = "a2a_entry_limit"
-"""Extern function: the largest entry in bytes of JSON; None with external storage."""
-
-# A workflow task is answered in one request of at most 4 MB.
-_WORKFLOW_TASK_BYTES = 3_000_000
+    from a2a_temporal._worker.step import Step
 
 _STATE = SearchAttributeKey.for_keyword(wire.STATE_ATTRIBUTE)
 _UPDATED = SearchAttributeKey.for_datetime(wire.UPDATED_ATTRIBUTE)
@@ -62,6 +55,7 @@ class TaskLog:
         agent_turn: The turn that the agent was given last; 0 once it was given up. After a reset
             the log may hold later turns, which Temporal has written into it again.
         agent_given_up: The author's code has canceled the agent, and given it nothing since.
+        step: What the present workflow task has to carry.
     """
 
     def __init__(self, start: TaskStart) -> None:
@@ -75,8 +69,7 @@ class TaskLog:
             self._restore_inbox(start.snapshot)
         self._indexed: tuple[Any, int] = self._status_key()
         self._push = PushChild(self.state)
-        self._limit: int | None = workflow.extern_functions()[ENTRY_LIMIT_FUNCTION]()
-        self._emitted = (0, 0)
+        self.step = Step()
         workflow.set_signal_handler(wire.MESSAGE_SIGNAL, self._on_message)
         workflow.set_signal_handler(wire.EVENTS_SIGNAL, self._on_events)
         workflow.set_signal_handler(wire.PUSH_CONFIG_SIGNAL, self._on_push_config)
@@ -96,7 +89,7 @@ class TaskLog:
             raise ApplicationError(
                 "The task log cannot hold what was to be published", non_retryable=True
             )
-        self._check_size(written)
+        self.step.take(written)
         workflow.upsert_memo({wire.ENTRY_MEMO: {"version": wire.LOG_VERSION, **written}})
         fold(self.state, entry)
         self._folded()
@@ -109,14 +102,6 @@ class TaskLog:
             return None
         auth = TaskState.TASK_STATE_AUTH_REQUIRED
         return auth if asked == auth else TaskState.TASK_STATE_INPUT_REQUIRED
-
-    @property
-    def step_is_full(self) -> bool:
-        """True when so much was emitted in this workflow task that one entry more may not fit."""
-        step, emitted = self._emitted
-        if self._limit is None or step != workflow.info().get_current_history_length():
-            return False
-        return emitted > _WORKFLOW_TASK_BYTES - self._limit
 
     def emit_status(self, state: TaskState, text: str = "") -> None:
         """Write a status with an optional text of the agent's side."""
@@ -134,44 +119,33 @@ class TaskLog:
         if not (long or info.is_continue_as_new_suggested()):
             return False
         # A task too large to be carried over stays in its run, for as long as the engine lets it.
-        return self._limit is None or _json_size(snapshot(self.state)) <= self._limit
+        return self.step.holds(snapshot(self.state))
 
     def continue_as_new(
-        self, waiting: Iterable[ReceivedMessage], *, also: dict[str, Any] | None = None
+        self,
+        waiting: Iterable[ReceivedMessage],
+        *,
+        also: dict[str, Any] | None = None,
+        author: Any = None,
     ) -> NoReturn:
         """Let a new run take over with everything the task is; clients see no seam.
 
         Args:
             waiting: Messages nobody has handled yet; they are in the new run's inbox.
             also: Further JSON to carry; the new run finds it in its start's snapshot.
+            author: What the author of the workflow hands on, as JSON.
+
+        Raises:
+            PublicError: The task is too large to be carried over.
         """
         carried = snapshot(self.state)
         carried["inbox"] = [[each.message.message_id, each.request] for each in waiting]
         carried |= self._push.carried
         carried.update(also or {})
-        workflow.continue_as_new(replace(self.state.start, snapshot=carried, push_config=None))
-
-    def _check_size(self, written: dict[str, Any]) -> None:
-        """Refuse what Temporal would refuse: it would retry the workflow task for ever."""
-        if self._limit is None:
-            return
-        size = _json_size(written)
-        if size > self._limit:
-            raise PublicError(
-                f"An event of {size} bytes was published; {self._limit} bytes fit into one entry "
-                "of the task log. Publish it in chunks (append=True), or configure ExternalStorage "
-                "on the Temporal client's data converter."
-            )
-        task, emitted = self._emitted
-        now = workflow.info().get_current_history_length()
-        total = size + (emitted if task == now else 0)
-        if total > _WORKFLOW_TASK_BYTES:
-            raise PublicError(
-                f"{total} bytes were published in one step; {_WORKFLOW_TASK_BYTES} fit. Await "
-                "something in between, such as the activity that makes the next part, or configure "
-                "ExternalStorage on the Temporal client's data converter."
-            )
-        self._emitted = (now, total)
+        start = replace(self.state.start, snapshot=carried, carried=author, push_config=None)
+        (payload,) = workflow.payload_converter().to_payloads([start])
+        self.step.check_payload(len(payload.data), "What a new run needs to take over")
+        workflow.continue_as_new(start)
 
     def _restore_inbox(self, carried: dict[str, Any]) -> None:
         history = {message.message_id: message for message in self.state.task.history}
@@ -229,7 +203,3 @@ class TaskLog:
                 _UPDATED.value_set(status.timestamp.ToDatetime(tzinfo=timezone.utc)),
             ]
         )
-
-
-def _json_size(value: Any) -> int:
-    return len(json.dumps(value))

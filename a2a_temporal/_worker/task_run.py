@@ -5,7 +5,6 @@ import itertools
 import json
 import uuid
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NoReturn, TypeVar
 
@@ -73,6 +72,7 @@ class TaskRun:
     def __init__(self, start: TaskStart) -> None:
         self._log = TaskLog(start)
         self._desk = Desk(self._log)
+        self.step = self._log.step
         self.failure: BaseException | None = None
         self._first: ReceivedMessage | None = None
         if start.snapshot is None:
@@ -313,6 +313,9 @@ class TaskRun:
 
         Args:
             carried: The author's own state, as JSON; the next run reads it from :attr:`carried`.
+
+        Raises:
+            PublicError: All that is carried over is more than Temporal takes.
         """
         if self._desk.open_requests:
             raise ApplicationError(
@@ -326,11 +329,9 @@ class TaskRun:
                 "run_agent(carried=...) does it by itself when it is time.",
                 non_retryable=True,
             )
-        state = self._log.state
-        state.start = replace(state.start, carried=carried)
         waiting = [*self._desk.messages, *self._log.inbox]
         also = {"desk": self._desk.carried(), "first": self._first is not None}
-        self._log.continue_as_new(waiting, also=also)
+        self._log.continue_as_new(waiting, also=also, author=carried)
 
     # ---------------------------------------------------------------- helpers
 

@@ -1,0 +1,127 @@
+"""How much one step of a workflow may hold: a workflow task is answered in one request of 4 MB.
+
+What is larger Temporal would refuse: it would retry the workflow task for ever, or terminate the
+workflow.
+"""
+
+import asyncio
+import contextlib
+import json
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from a2a_temporal.errors import PublicError
+
+STEP_LIMITS_FUNCTION = "a2a_step_limits"
+"""Extern function through which the plugin hands its ``StepLimits`` to workflows."""
+
+_STEP_BYTES = 3_000_000
+_REQUEST_BYTES = 3_900_000
+# A payload may have 2 MiB, and codecs need some room of it.
+_PAYLOAD_BYTES = 2_096_000
+_REFERENCE_BYTES = 500
+_TAKES_TURNS = "a2a-ends-in-a-step-of-its-own"
+_PAUSE = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True)
+class StepLimits:
+    """What a worker's data converter makes of large payloads.
+
+    Attributes:
+        entry: The largest entry in bytes of JSON; None with external storage.
+        stored_from: The size from which on a payload is stored outside; None without storage.
+    """
+
+    entry: int | None
+    stored_from: int | None = None
+
+
+class Step:
+    """What the present workflow task has to carry already."""
+
+    def __init__(self) -> None:
+        self._limits: StepLimits = workflow.extern_functions()[STEP_LIMITS_FUNCTION]()
+        self._emitted = (0, 0)
+
+    @property
+    def full(self) -> bool:
+        """True when so much was emitted that one entry more may not fit."""
+        return self._limits.entry is not None and self._size > _STEP_BYTES - self._limits.entry
+
+    def take(self, value: Any) -> None:
+        """Count an entry that is emitted in this step.
+
+        Raises:
+            PublicError: It is larger than an entry, or than what the step has room for.
+        """
+        size = len(json.dumps(value))
+        if self._limits.entry is not None and size > self._limits.entry:
+            raise PublicError(
+                f"An event of {size} bytes was published; {self._limits.entry} bytes fit into one "
+                "entry of the task log. Publish it in chunks (append=True), or configure "
+                "ExternalStorage on the Temporal client's data converter."
+            )
+        total = self._size + (_REFERENCE_BYTES if self._is_stored(_json_size(value)) else size)
+        if total > _STEP_BYTES:
+            advice = (
+                ", or configure ExternalStorage on the Temporal client's data converter"
+                if self._limits.stored_from is None
+                else ""
+            )
+            raise PublicError(
+                f"{total} bytes were published in one step; {_STEP_BYTES} fit. Await something in "
+                f"between, such as the activity that makes the next part{advice}."
+            )
+        self._emitted = (workflow.info().get_current_history_length(), total)
+
+    def holds(self, value: Any) -> bool:
+        """Say whether a value is no larger than an entry may be."""
+        return self._limits.entry is None or len(json.dumps(value)) <= self._limits.entry
+
+    def check_payload(self, size: int, what: str) -> None:
+        """Check that a payload beside the entries can leave with this step.
+
+        Raises:
+            PublicError: It cannot, now or ever.
+        """
+        if self._is_stored(size):
+            return
+        if size > _PAYLOAD_BYTES:
+            raise PublicError(
+                f"{what} has {size} bytes; Temporal takes {_PAYLOAD_BYTES}. Configure "
+                "ExternalStorage on the Temporal client's data converter."
+            )
+        if self._size + size > _REQUEST_BYTES:
+            raise PublicError(
+                f"{what} has {size} bytes, and {self._size} were published in the same step. "
+                "Await something in between."
+            )
+
+    async def room_for(self, *sizes: int) -> None:
+        """Go on in the next step if this one has no room for payloads of some sizes.
+
+        A cancel that comes meanwhile changes nothing: what is about to be said is the end.
+        """
+        more = sum(_REFERENCE_BYTES if self._is_stored(size) else size for size in sizes)
+        if self._size and self._size + more > _STEP_BYTES and workflow.patched(_TAKES_TURNS):
+            with contextlib.suppress(asyncio.CancelledError):
+                await workflow.sleep(_PAUSE, summary="Room for the end")
+
+    @property
+    def _size(self) -> int:
+        step, emitted = self._emitted
+        return emitted if step == workflow.info().get_current_history_length() else 0
+
+    def _is_stored(self, size: int) -> bool:
+        stored_from = self._limits.stored_from
+        return stored_from is not None and size >= stored_from
+
+
+def _json_size(value: Any) -> int:
+    """Return the size of a payload, which is less than that of spaced JSON."""
+    return len(json.dumps(value, separators=(",", ":")))
