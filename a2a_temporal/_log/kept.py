@@ -15,9 +15,7 @@ from a2a_temporal._log.reading import newest_events, read_log
 from a2a_temporal._log.state import LogState
 
 _KEPT_LOGS = 500
-_KEPT_BYTES = 32 * 1024 * 1024
-_LOG_BYTES = 2000
-"""What a state takes beside its Task, about."""
+_KEPT_BYTES = 64 * 1024 * 1024
 
 
 @dataclass
@@ -27,7 +25,7 @@ class _Kept:
     state: LogState
     event_id: int
     event_key: int
-    bytes: int
+    bytes: int = 0
 
 
 class KeptLogs:
@@ -70,7 +68,7 @@ class KeptLogs:
             state = await read_log(
                 client, task_id, run_id=run_id, render_result=self._render_result, watch=note
             )
-            kept = _Kept(state, last[0].event_id, last[0].task_id, 0)
+            kept = _Kept(state, last[0].event_id, last[0].task_id)
         self._keep(key, kept)
         return kept.state.copy()
 
@@ -82,7 +80,7 @@ class KeptLogs:
 
     def _keep(self, key: tuple[str, str], kept: _Kept) -> None:
         self._take(key)
-        kept.bytes = kept.state.task.ByteSize() + _LOG_BYTES
+        kept.bytes = kept.state.bytes
         self._kept[key] = kept
         self._bytes += kept.bytes
         while len(self._kept) > _KEPT_LOGS or self._bytes > _KEPT_BYTES:

@@ -1,6 +1,7 @@
 """Read a whole log once: every page of a run's history, folded."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -106,7 +107,15 @@ async def begun(
                 raise
     state = begin(start)
     state.render_result = render_result
+    # What these hold is in the Task, and readers keep states for long.
+    state.start = replace(start, message={}, snapshot=_without_content(start.snapshot))
     return state
+
+
+def _without_content(snapshot: dict[str, Any] | None) -> dict[str, Any] | None:
+    if snapshot is None:
+        return None
+    return {name: value for name, value in snapshot.items() if isinstance(value, int)}
 
 
 async def history_events(client: Client, task_id: str, run_id: str) -> AsyncIterator[HistoryEvent]:

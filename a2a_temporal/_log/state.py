@@ -60,6 +60,9 @@ class PushConfig:
     revision: int
 
 
+_BYTES, _MESSAGE_BYTES = 4000, 500
+
+
 @dataclass
 class Source:
     """An activity of a workflow author that publishes: its attempt, and what was before it."""
@@ -140,6 +143,11 @@ class LogState:
         """Set a push config, or replace the one with its id."""
         self.push_revision += 1
         _put(self.push_configs, config, self.push_revision)
+
+    @property
+    def bytes(self) -> int:
+        """What the state takes of memory, about."""
+        return _BYTES + 2 * self.task.ByteSize() + _MESSAGE_BYTES * len(self.accepted)
 
     def copy(self) -> "LogState":
         """Return what later entries leave as it is; only what :func:`fold` looks at is shared."""

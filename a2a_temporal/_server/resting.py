@@ -5,7 +5,7 @@ from collections import OrderedDict
 from a2a_temporal._server.follower import Follower
 
 _MOST = 500
-_MOST_BYTES = 32 * 1024 * 1024
+_MOST_BYTES = 64 * 1024 * 1024
 
 
 class RestingFollowers:
@@ -21,7 +21,7 @@ class RestingFollowers:
         if follower.state is None or follower.finished:
             return
         follower.rest()
-        size = follower.state.task.ByteSize()
+        size = follower.state.bytes
         self._resting[follower.task_id] = follower, size
         self._bytes += size
         while len(self._resting) > _MOST or self._bytes > _MOST_BYTES:
