@@ -127,7 +127,10 @@ class Tasks:
             InternalError: Temporal cannot be reached now.
         """
         await self.start()
-        check_size(start.message, self._largest_message)
+        check_size(
+            {"message": start.message, "request": start.request, "push_config": start.push_config},
+            self._largest_message,
+        )
         at = parse_time(start.at).ToDatetime(tzinfo=timezone.utc)
         start = replace(start, search_attributes=self.indexed, plain=self._plain is not None)
         message = from_json(start.message, Message())

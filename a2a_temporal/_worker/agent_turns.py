@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any
 
@@ -215,6 +216,9 @@ class AgentTurns:
         said = [each for each in state.task.history if each.role == Role.ROLE_USER]
         last = (said or state.task.history)[-1]
         hook = self._turn_input(ReceivedMessage(last, state.start.request), state.turn)
+        if not self._log.step.holds(asdict(hook)):
+            # The last message, and what was said beside the first: together they may be too much.
+            hook = replace(hook, request={**hook.request, "metadata": {}})
         try:
             await workflow.execute_activity(
                 wire.CANCEL_AGENT_ACTIVITY,

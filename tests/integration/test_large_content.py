@@ -29,7 +29,7 @@ from temporalio.client import Client
 from temporalio.converter import DataConverter
 from temporalio.worker import Worker
 
-from a2a_temporal import A2APlugin, FileSystemStorage, TemporalRequestHandler
+from a2a_temporal import A2APlugin, AgentOptions, FileSystemStorage, TemporalRequestHandler
 from a2a_temporal._storage import StoredPayloadError, stored
 from tests.support.temporal_server import TemporalServer
 
@@ -78,7 +78,8 @@ async def _serve(temporal: TemporalServer, converter: DataConverter) -> AsyncGen
     queue = f"large-{uuid.uuid4()}"
     card = AgentCard(name=queue, capabilities=AgentCapabilities(streaming=True))
     handler = TemporalRequestHandler(client, agent_card=card, task_queue=queue)
-    async with Worker(client, task_queue=queue, plugins=[A2APlugin(agent_executor=Large())]):
+    plugin = A2APlugin(agent_executor=Large(), options=AgentOptions(continue_as_new_after=10))
+    async with Worker(client, task_queue=queue, plugins=[plugin]):
         yield Served(handler)
         await handler.aclose()
 
@@ -144,6 +145,47 @@ async def test_a_message_over_the_limit_is_refused_before_anything_is_stored(
     with pytest.raises(InvalidParamsError, match="stores at most"):
         await in_history.handler.on_message_send(request, CALL)
     assert await in_history.get(task) == task
+
+
+async def test_metadata_of_the_call_counts_like_the_message(in_history: Served) -> None:
+    message = Message(message_id=str(uuid.uuid4()), role=Role.ROLE_USER, parts=[Part(text="0 0")])
+    request = SendMessageRequest(message=message, metadata={"much": "x" * 1_900_000})
+    with pytest.raises(InvalidParamsError, match="stores at most"):
+        await in_history.handler.on_message_send(request, CALL)
+
+
+async def test_a_parked_task_with_much_in_it_can_be_canceled(in_history: Served) -> None:
+    parts = [Part(text="0 0 ask")]
+    first = Message(message_id=str(uuid.uuid4()), role=Role.ROLE_USER, parts=parts)
+    request = SendMessageRequest(message=first, metadata={"much": "x" * 1_300_000})
+    task = await in_history.handler.on_message_send(request, CALL)
+    assert isinstance(task, Task)
+    parts.append(Part(text="y" * 1_300_000))
+    more = Message(message_id=str(uuid.uuid4()), role=Role.ROLE_USER, parts=parts, task_id=task.id)
+    task = await in_history.handler.on_message_send(SendMessageRequest(message=more), CALL)
+    assert isinstance(task, Task)
+    assert task.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
+    canceled: Task | None = await in_history.handler.on_cancel_task(
+        CancelTaskRequest(id=task.id), CALL
+    )
+    assert canceled is not None
+    assert canceled.status.state == TaskState.TASK_STATE_CANCELED
+
+
+async def test_a_task_that_no_new_run_can_take_over_stays_in_its_run(in_history: Served) -> None:
+    task = await in_history.send("0 0 ask", filler="y" * 1_100_000)
+    for _ in range(3):
+        message = Message(
+            message_id=str(uuid.uuid4()),
+            task_id=task.id,
+            role=Role.ROLE_USER,
+            parts=[Part(text="0 0 ask")],
+        )
+        answered = await in_history.handler.on_message_send(
+            SendMessageRequest(message=message), CALL
+        )
+        assert isinstance(answered, Task)
+        assert answered.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
 
 
 async def test_external_storage_carries_what_a_history_cannot(in_files: Served) -> None:
