@@ -137,7 +137,8 @@ class LogState:
     def turn_over(self) -> bool:
         """True when the current turn needs no (further) attempt of the agent."""
         input_required = self.task.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
-        return self.terminal or self.turn_done or (self.turn == self.turns and input_required)
+        asks = input_required and self.status_turn >= self.turn  # not still what an older turn asks
+        return self.terminal or self.turn_done or (self.turn == self.turns and asks)
 
     def set_push_config(self, config: TaskPushNotificationConfig) -> None:
         """Set a push config, or replace the one with its id."""

@@ -135,7 +135,8 @@ class AgentTurns:
         That is so when an operator has completed the activity by hand.
         """
         state = self._log.state
-        said = state.turn > turn or (state.turn == turn and (state.turn_done or state.interrupted))
+        asks = state.interrupted and state.status_turn >= turn
+        said = state.turn > turn or (state.turn == turn and (state.turn_done or asks))
         if said or state.terminal or self._cancel_requested or self._inbox:
             return
         if workflow.patched(_ENDED_BY_HAND):

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 from a2a.types.a2a_pb2 import TaskState
-from temporalio.client import Client
 
 from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
 from tests.support.temporal_server import TemporalServer
-from tests.support.waiting import eventually, within
+from tests.support.turns import complete_turn
+from tests.support.waiting import within
 
 
 @pytest.mark.parametrize("result", [None, 7, "done by hand"])
@@ -20,7 +20,7 @@ async def test_a_turn_that_is_completed_by_hand_completes_its_task(
     async with agent_worker(client, queue), served(client, queue) as agent:
         task_id = await agent.start("say:working gate say:late")
         waiting = asyncio.create_task(_last_state(agent.subscribe(task_id)))
-        await _complete_turn(client, task_id, result)
+        await complete_turn(client, task_id, result)
         assert await within(20, waiting) == TaskState.TASK_STATE_COMPLETED
         assert (await agent.get(task_id)).status.state == TaskState.TASK_STATE_COMPLETED
 
@@ -32,25 +32,11 @@ async def test_a_turn_that_is_completed_by_hand_makes_way_for_the_next_message(
     async with agent_worker(client, queue, agent=Scripted()), served(client, queue) as agent:
         task_id = await agent.start("say:working gate")
         await agent.send("chunks:1", task_id=task_id, wait=False)
-        await _complete_turn(client, task_id, None)
+        await complete_turn(client, task_id, None)
         waiting = asyncio.create_task(_last_state(agent.subscribe(task_id)))
         assert await within(20, waiting) == TaskState.TASK_STATE_COMPLETED
         (artifact,) = (await agent.get(task_id)).artifacts
         assert artifact.parts[0].text == "2.0 "
-
-
-async def _complete_turn(client: Client, task_id: str, result: Any) -> None:
-    """Complete the activity that runs, as `temporal activity complete` does."""
-    workflow = client.get_workflow_handle(task_id)
-
-    async def running() -> str:
-        pending = (await workflow.describe()).raw_description.pending_activities
-        return pending[0].activity_id if pending and pending[0].attempt else ""
-
-    activity_id = await eventually(running, within=20, what="an activity of the turn")
-    await client.get_async_activity_handle(
-        workflow_id=task_id, run_id=None, activity_id=activity_id
-    ).complete(result)
 
 
 async def _last_state(stream: Any) -> TaskState | None:
