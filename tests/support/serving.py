@@ -15,6 +15,7 @@ async def served(app: ASGIApp, *, port: int = 0) -> AsyncGenerator[str]:
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
+    listener.listen()
     server = _Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     try:

@@ -3,10 +3,12 @@
 import json
 from collections.abc import AsyncIterator
 
+import httpx
 import pytest
 
 from tests.support.calls import BINDINGS, send_params
 from tests.support.http_app import in_process
+from tests.support.serving import served
 from tests.support.stub_handler import stub_app
 
 LIMIT = 10_000
@@ -37,6 +39,17 @@ async def test_a_body_of_unknown_length_is_refused_when_the_limit_is_passed(path
         response = await caller.http.post(path, content=endless(), headers=VERSION)
     assert response.status_code == 413
     assert read <= LIMIT + 2000
+
+
+async def test_a_client_that_sends_before_it_reads_learns_why_it_was_refused() -> None:
+    body = b"x" * (500 * LIMIT)  # more than the buffers of a connection hold
+    async with (
+        served(await stub_app(max_body_bytes=LIMIT)) as url,
+        httpx.AsyncClient(trust_env=False, timeout=20) as http,
+    ):
+        response = await http.post(f"{url}/", content=body, headers=VERSION)
+    assert response.status_code == 413
+    assert str(LIMIT) in response.json()["error"]["message"]
 
 
 async def test_a_body_of_exactly_the_limit_is_accepted() -> None:
