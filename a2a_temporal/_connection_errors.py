@@ -26,6 +26,7 @@ class Target:
     tls: bool
     has_api_key: bool
     has_client_cert: bool
+    has_server_name: bool = False
 
     @classmethod
     def of(
@@ -38,6 +39,7 @@ class Target:
             tls=api_key is not None if tls is None else tls is not False,
             has_api_key=api_key is not None,
             has_client_cert=isinstance(tls, TLSConfig) and tls.client_cert is not None,
+            has_server_name=isinstance(tls, TLSConfig) and tls.domain is not None,
         )
 
 
@@ -138,6 +140,9 @@ def _by_text(text: str, target: Target) -> ConnectionSettingsError | None:
             f"the server does not speak TLS, but TLS is on{implied}; set TEMPORAL_TLS=false, or "
             "correct TEMPORAL_ADDRESS",
         )
+    if re.search(r"InvalidUri|InvalidDnsName", text):
+        setting = "TEMPORAL_TLS_SERVER_NAME" if target.has_server_name else "TEMPORAL_ADDRESS"
+        return _fault(setting, target, "this is no host name that a certificate could be for")
     for pattern, setting, advice in _FAULTS:
         if re.search(pattern, text):
             return _fault(setting, target, advice)

@@ -91,6 +91,16 @@ async def test_a_certificate_for_another_name_is_refused(fronts: Fronts) -> None
     await _refused({"ADDRESS": fronts.tls, **ca}, "TEMPORAL_TLS_SERVER_NAME")
 
 
+@pytest.mark.parametrize("name", ["not a name!", "https://temporal.example", "a..b"])
+async def test_a_server_name_that_is_none_is_named(fronts: Fronts, name: str) -> None:
+    env = {"TLS_SERVER_CA_CERT_PATH": str(fronts.files.ca), "TLS_SERVER_NAME": name}
+    await _refused({"ADDRESS": fronts.tls, **env}, "TEMPORAL_TLS_SERVER_NAME")
+
+
+async def test_an_address_that_is_no_host_name_is_named(fronts: Fronts) -> None:
+    await _refused({"ADDRESS": "a..b:7233", "TLS": "true"}, "TEMPORAL_ADDRESS")
+
+
 async def test_a_missing_or_foreign_client_certificate_is_named(fronts: Fronts) -> None:
     ca = {"TLS_SERVER_CA_CERT_PATH": str(fronts.files.ca)}
     setting = "TEMPORAL_TLS_CLIENT_CERT_PATH"
