@@ -337,7 +337,7 @@ class Approvals:
                 if left <= 0 or reader.ended:
                     break
                 try:
-                    await asyncio.wait_for(reader.changed(), left)
+                    await within(timedelta(seconds=left), reader.changed())
                 except asyncio.TimeoutError:
                     break
         # A follower that ran cold may lag behind: look once more.

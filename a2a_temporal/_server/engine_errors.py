@@ -117,4 +117,21 @@ async def within(limit: timedelta, call: Awaitable[_T]) -> _T:
     Raises:
         asyncio.TimeoutError: The bound passed.
     """
-    return await asyncio.wait_for(call, limit.total_seconds())
+    # Before Python 3.12, asyncio.wait_for() forgets a cancel that comes together with the result:
+    # a stream or a blocking send would go on for a client who has left.
+    calling = asyncio.ensure_future(call)
+    try:
+        ended, _ = await asyncio.wait([calling], timeout=limit.total_seconds())
+    finally:
+        await _stop(calling)
+    if not ended and calling.cancelled():
+        raise asyncio.TimeoutError
+    return calling.result()
+
+
+async def _stop(calling: "asyncio.Future[_T]") -> None:
+    if not calling.done():
+        calling.cancel()
+        await asyncio.wait([calling])
+    if not calling.cancelled():
+        calling.exception()  # or asyncio would log what nobody waits for any more

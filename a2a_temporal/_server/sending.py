@@ -25,7 +25,7 @@ from a2a_temporal._log.state import LogState, begin
 from a2a_temporal._server import push_configs
 from a2a_temporal._server.call import Caller, describe_call
 from a2a_temporal._server.checks import check_message, check_task_id
-from a2a_temporal._server.engine_errors import SHOWN_WITHIN, UNAVAILABLE
+from a2a_temporal._server.engine_errors import SHOWN_WITHIN, UNAVAILABLE, within
 from a2a_temporal._server.follower import Reader
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.push_configs import PushConfigs
@@ -209,10 +209,12 @@ async def wait(
     loop = asyncio.get_running_loop()
     until = None if limit is None else loop.time() + limit.total_seconds()
     while not reached(reader.state) and not reader.ended:
-        left = None if until is None else until - loop.time()
-        if left is not None and left <= 0:
+        if until is not None and until <= loop.time():
             return
+        if until is None:
+            await reader.changed()
+            continue
         try:
-            await asyncio.wait_for(reader.changed(), left)
+            await within(timedelta(seconds=until - loop.time()), reader.changed())
         except (TimeoutError, asyncio.TimeoutError):
             return

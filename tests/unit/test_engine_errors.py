@@ -1,6 +1,7 @@
 """What Temporal answers, and what an A2A client reads of it."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 from a2a.utils.errors import A2AError, InternalError, InvalidParamsError, TaskNotFoundError
@@ -13,6 +14,7 @@ from a2a_temporal._server.engine_errors import (
     is_closed_workflow,
     is_missing_workflow,
     is_passing,
+    within,
 )
 
 GONE = "workflow not found for ID: 4f0c"
@@ -87,3 +89,36 @@ def test_not_found_has_three_meanings(message: str, missing: bool, closed: bool)
 )
 def test_a_reader_waits_only_for_what_may_pass(status: RPCStatusCode, passes: bool) -> None:
     assert is_passing(rpc(status, "")) is passes
+
+
+async def test_a_caller_that_leaves_just_when_the_answer_comes_has_left() -> None:
+    answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    waiting = asyncio.create_task(within(timedelta(seconds=20), answer))
+    await asyncio.sleep(0)
+    answer.set_result("too late")
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+async def test_what_is_awaited_has_stopped_when_its_time_is_over_or_its_caller_gone() -> None:
+    stopped: list[str] = []
+
+    async def call(name: str) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            stopped.append(name)
+
+    with pytest.raises(asyncio.TimeoutError):
+        await within(timedelta(milliseconds=1), call("late"))
+    assert stopped == ["late"]
+
+    waiting = asyncio.create_task(within(timedelta(seconds=20), call("left")))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert stopped == ["late", "left"]
