@@ -402,6 +402,11 @@ class Reader:
         return state
 
     @property
+    def run_id(self) -> str:
+        """The run that the state was read from."""
+        return self._follower.newest.run_id
+
+    @property
     def ended(self) -> bool:
         """True when the log will say no more here, be it over or out of reach."""
         return self._follower.finished

@@ -187,7 +187,14 @@ class Sending:
             InternalError: The log cannot be read on now.
         """
         newer = state.entries
-        await wait(reader, lambda now: now.entries >= newer, self._options.read_timeout)
+        began_in = reader.run_id
+
+        def caught_up(now: LogState) -> bool:
+            # A run that was reset may have more entries than the one that took its place.
+            elsewhere = reader.run_id == began_in != state.run_id
+            return now.entries >= newer and not elsewhere
+
+        await wait(reader, caught_up, self._options.read_timeout)
         if reader.state.entries < newer and not reader.ended:
             raise InternalError(UNAVAILABLE)
         reader.skip()

@@ -14,7 +14,7 @@ from temporalio.client import Client
 from temporalio.converter import DataConverter, PayloadCodec
 from temporalio.service import RPCError, RPCStatusCode
 
-from a2a_temporal import AgentOptions
+from a2a_temporal import AgentOptions, HandlerOptions
 from a2a_temporal._log import kept
 from a2a_temporal._log.kept import KeptLogs
 from a2a_temporal._log.reading import read_log
@@ -95,6 +95,23 @@ async def test_a_task_that_was_reset_is_read_anew(temporal: TemporalServer) -> N
         done = await agent.send("chunks:2", task_id=task_id)
         assert len(done.artifacts) == 1
         await _as_the_log_says(client, agent, task_id)
+
+
+async def test_a_cold_log_that_was_reset_is_not_shown_as_it_was(temporal: TemporalServer) -> None:
+    client = await temporal.client()
+    queue = new_task_queue()
+    one_poll = HandlerOptions(long_polls=1)
+    async with agent_worker(client, queue), served(client, queue, one_poll) as agent:
+        first, second = (await agent.send("ask")).id, (await agent.send("ask")).id
+        await agent.send("say:more chunks:2 ask", task_id=first)
+        async with watching(agent.subscribe(first)) as cold:
+            await cold.until(1)
+            async with watching(agent.subscribe(second)) as hot:  # it has the only poll
+                await hot.until(1)
+                await _reset_to_the_first_question(client, first)
+                async with watching(agent.subscribe(first)) as late:
+                    await late.until(1)
+                    assert late.events[0] == await agent.get(first)
 
 
 async def test_a_task_that_takes_the_id_of_a_deleted_one_is_read_anew(
