@@ -27,9 +27,8 @@ from temporalio.client import Client
 
 from a2a_temporal._log.history import LogUnreadableError
 from a2a_temporal._log.state import LogState
-from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.call import Caller
-from a2a_temporal._server.engine_errors import engine_errors, within
+from a2a_temporal._server.engine_errors import engine_errors
 from a2a_temporal._server.task_index import TaskFilter, TaskIndex, TaskRow
 from a2a_temporal._server.tasks import Tasks
 
@@ -143,14 +142,9 @@ class Listing:
             return None
         if row.closed and _sort_key(state.task) != (row.at, row.task_id):
             # A run that a reset has replaced keeps its row; the task is where the newest run is.
-            newest = await within(self._read_timeout, self._newest_run(row.task_id))
+            newest = await self._tasks.newest_run(row.task_id)
             return state if newest == row.run_id else None
         return state
-
-    async def _newest_run(self, task_id: str) -> str:
-        workflow = self._client.get_workflow_handle(task_id)
-        described = await reconnecting(lambda: workflow.describe(rpc_timeout=self._read_timeout))
-        return described.run_id
 
 
 class _Walk:

@@ -187,12 +187,14 @@ class Sending:
             InternalError: The log cannot be read on now.
         """
         newer = state.entries
-        began_in = reader.run_id
+        replaced = ""
+        if reader.run_id != state.run_id:
+            newest = await self._tasks.newest_run(state.task.id)
+            # A run that was reset may have more entries than the one that took its place.
+            replaced = reader.run_id if reader.run_id != newest else ""
 
         def caught_up(now: LogState) -> bool:
-            # A run that was reset may have more entries than the one that took its place.
-            elsewhere = reader.run_id == began_in != state.run_id
-            return now.entries >= newer and not elsewhere
+            return now.entries >= newer and reader.run_id != replaced
 
         await wait(reader, caught_up, self._options.read_timeout)
         if reader.state.entries < newer and not reader.ended:

@@ -237,6 +237,18 @@ class Tasks:
             raise TaskNotFoundError
         return state
 
+    async def newest_run(self, task_id: str) -> str:
+        """Return the id of the run in which a task is now.
+
+        Raises:
+            InternalError: Temporal cannot be reached now.
+        """
+        workflow = self._client.get_workflow_handle(task_id)
+        limit = self._options.read_timeout
+        async with engine_errors():
+            described = reconnecting(lambda: workflow.describe(rpc_timeout=limit))
+            return (await within(limit, described)).run_id
+
     async def exists(self, caller: Caller, task_id: str) -> bool:
         """Say whether there is such a task for this caller.
 

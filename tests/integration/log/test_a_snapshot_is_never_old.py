@@ -1,16 +1,23 @@
 """A stream begins with what GetTask says, also where the log has not been read for a while."""
 
 import asyncio
+import time
 
+import pytest
 from a2a.server.context import ServerCallContext
 from a2a.server.events import Event
 from a2a.types.a2a_pb2 import SubscribeToTaskRequest, Task, TaskStatusUpdateEvent
 from google.protobuf.json_format import MessageToDict
+from temporalio.client import Client
 
-from a2a_temporal import HandlerOptions
+from a2a_temporal import AgentOptions, HandlerOptions
+from a2a_temporal._log.state import LogState
+from a2a_temporal._server.call import Caller
 from a2a_temporal._server.resume import CURSOR_PARAMETER, URI
+from a2a_temporal._server.tasks import Tasks
 from tests.support.in_process import agent_worker, new_task_queue, served
 from tests.support.temporal_server import TemporalServer
+from tests.support.waiting import eventually
 
 
 async def test_a_cold_log_is_read_on_before_it_is_shown(temporal: TemporalServer) -> None:
@@ -86,3 +93,44 @@ def _resumed(cursor: str = "") -> ServerCallContext:
 def _cursor(event: Event) -> str:
     assert isinstance(event, Task)
     return str(MessageToDict(event.metadata)[URI]["cursor"])
+
+
+async def test_a_switch_between_two_readings_holds_nobody_up(
+    temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = await temporal.client()
+    queue = new_task_queue()
+    short = AgentOptions(continue_as_new_after=10)
+    async with (
+        agent_worker(client, queue, options=short),
+        served(client, queue) as there,
+        served(client, queue) as here,
+    ):
+        task_id = (await there.send("ask")).id
+        read, switched = Tasks.read, False
+
+        async def read_before_the_switch(tasks: Tasks, caller: Caller, task_id: str) -> LogState:
+            nonlocal switched
+            state = await read(tasks, caller, task_id)
+            if not switched:
+                switched = True
+                await there.send("ask:between", task_id=task_id)
+                await eventually(
+                    lambda: _rests_in_another_run(client, task_id, state.run_id), within=10
+                )
+            return state
+
+        monkeypatch.setattr(Tasks, "read", read_before_the_switch)
+        began = time.monotonic()
+        stream = here.subscribe(task_id)
+        begins = await anext(stream)
+        assert isinstance(begins, Task)
+        assert begins.status.message.parts[0].text == "between"
+        await stream.aclose()
+        assert time.monotonic() - began < HandlerOptions().read_timeout.total_seconds()
+
+
+async def _rests_in_another_run(client: Client, task_id: str, run_id: str) -> bool:
+    described = await client.get_workflow_handle(task_id).describe()
+    busy = described.raw_description.HasField("pending_workflow_task")
+    return described.run_id != run_id and described.history_length < 10 and not busy
