@@ -164,6 +164,25 @@ def test_no_rest_request_makes_a_server_fail(fuzzed: _Fuzzed) -> None:
         answered()
 
 
+def test_no_name_makes_a_server_fail(fuzzed: _Fuzzed) -> None:
+    with _http(fuzzed) as http:
+        for version, calls in (("1.0", CALLS), ("0.3", OLD_CALLS)):
+            for method, params in calls.items():
+                message = {**params.get("message", {}), "\ud800": 1, "\x00": 2}
+                for odd in ({**params, "\ud800": 1}, {**params, "message": message}):
+                    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": odd}
+                    _check(
+                        http.post("/", content=json.dumps(body), headers={"A2A-Version": version}),
+                        body,
+                    )
+        for version, posts in (("1.0", _POSTS), ("0.3", _OLD_POSTS)):
+            for path, sound in posts.items():
+                odd = {**sound, "\ud800": 1}
+                _check(
+                    http.post(path, content=json.dumps(odd), headers={"A2A-Version": version}), path
+                )
+
+
 def test_no_depth_makes_a_server_fail(fuzzed: _Fuzzed) -> None:
     deep = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
     part = b'{"message":{"metadata":' + b'{"a":' * 5_000 + b"1" + b"}" * 5_002
@@ -219,7 +238,7 @@ def _grpc_calls(draw: st.DrawFn) -> tuple[str, str, bytes]:
         request = message_type()
     try:
         ParseDict(draw(damaged(sound)), request, ignore_unknown_fields=True)
-    except (ProtoJsonError, ValueError, TypeError, AttributeError, ArithmeticError):
+    except (ProtoJsonError, ValueError, TypeError, AttributeError, ArithmeticError, SystemError):
         request.Clear()  # what JSON cannot put into it, the bytes below may
     data = request.SerializeToString()
     if not draw(st.integers(0, 3)):
