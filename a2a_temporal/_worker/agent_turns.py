@@ -93,9 +93,14 @@ class AgentTurns:
             threshold = await self._run_turn(self._inbox.popleft())
             held_back = self._held_back()
             if self._log.continue_as_new_due(threshold):
-                # A task too large to be carried over stays in its run.
-                with contextlib.suppress(errors.PublicError):
-                    self._continue_as_new()
+                await self._switch()
+
+    async def _switch(self) -> None:
+        """Let a new run take over, unless the task is too large to be carried over."""
+        await self._log.settle()
+        if not self._log.state.terminal:
+            with contextlib.suppress(errors.PublicError):
+                self._continue_as_new()
 
     async def _cancel(self, turns: "asyncio.Task[None]") -> None:
         self._cancel_requested = True

@@ -105,6 +105,8 @@ async def _end(run: TaskRun, code: "asyncio.Task[Any]") -> Any:
     failure = code.exception()
     if failure is None:
         return await _finish(run, code.result())
+    if isinstance(failure, workflow.ContinueAsNewError) and not run.settled:
+        return await _switch(run)
     if isinstance(failure, workflow.NondeterminismError) or _is_of_the_engine(failure):
         raise failure
     if is_cancelled_exception(failure) and canceled:
@@ -115,6 +117,15 @@ async def _end(run: TaskRun, code: "asyncio.Task[Any]") -> Any:
 def _is_of_the_engine(failure: BaseException) -> bool:
     """Say whether the SDK itself ends the code: a new run takes over, a deadlock, an eviction."""
     return not isinstance(failure, Exception) and type(failure).__module__.startswith("temporalio")
+
+
+async def _switch(run: TaskRun) -> None:
+    try:
+        await run.switch()
+    except asyncio.CancelledError:
+        await _cancel(run)
+    except Exception as failure:  # what has come meanwhile does not fit, or may not be dropped
+        await _fail(run, failure)
 
 
 async def _cancel(run: TaskRun) -> None:

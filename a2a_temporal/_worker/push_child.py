@@ -45,6 +45,7 @@ class PushChild:
         self._started = False
         self._orphaned = False
         self._running: asyncio.Task[None] | None = None
+        self._settling: asyncio.Task[None] | None = None
         _children[workflow.info().run_id] = self
         workflow.register_random_seed_callback(self._note_reset)
         self.notice()
@@ -61,12 +62,20 @@ class PushChild:
             self._take_number()
             self._running = asyncio.create_task(self._run())
 
+    @property
+    def settled(self) -> bool:
+        """True when the close of the task would reach the child, if there is to be one."""
+        return self._running is None or (self._started and not self._orphaned)
+
     async def settle(self) -> None:
-        """Wait until the child exists: only then does the close of the task reach it."""
-        if self._running is None:
-            return
-        if not self._started:
-            await workflow.wait_condition(lambda: self._started)
+        """Wait until the child exists; to be canceled stops only the waiting."""
+        while not self.settled:
+            if self._settling is None or self._settling.done():
+                self._settling = asyncio.create_task(self._settle())
+            await asyncio.shield(self._settling)
+
+    async def _settle(self) -> None:
+        await workflow.wait_condition(lambda: self._started)
         if self._orphaned:
             await self._replace()
 
@@ -78,6 +87,7 @@ class PushChild:
             rest = POKE_INTERVAL - (workflow.now() - poked)
             if rest > timedelta(0):
                 await asyncio.sleep(rest.total_seconds())
+            await workflow.wait_condition(lambda: self._started)
             poked = workflow.now()
             self._told = self._noticed
             if self._orphaned:
@@ -102,7 +112,7 @@ class PushChild:
 
     async def _replace(self) -> None:
         """Have the orphaned child hand over to a new one."""
-        self._orphaned = False
+        self._orphaned = self._started = False
         await self._end_orphan()
         self._take_number()
         await self._start()
@@ -120,6 +130,7 @@ class PushChild:
         """Name the next child; at once, so that a continue-as-new carries the name of this one."""
         self._previous = self._id if self._number else ""
         self._number += 1
+        self._started = False
 
     async def _start(self) -> None:
         """Start the named child, which takes over from the one before."""

@@ -83,6 +83,7 @@ class TaskRun:
                 self._first = ReceivedMessage(self._log.state.task.history[0], start.request)
         self._begun = self._done_so_far()
         self._turns: AgentTurns | None = None
+        self._handed_on: Any = None
         self._serving = asyncio.create_task(self._serve())
         # The loop is the workflow instance's own. A run id would not do: a replayer in this process
         # has instances of the same run.
@@ -329,9 +330,23 @@ class TaskRun:
                 "run_agent(carried=...) does it by itself when it is time.",
                 non_retryable=True,
             )
+        self._handed_on = carried
         waiting = [*self._desk.messages, *self._log.inbox]
         also = {"desk": self._desk.carried(), "first": self._first is not None}
         self._log.continue_as_new(waiting, also=also, author=carried)
+
+    @property
+    def settled(self) -> bool:
+        """True when this run can end at once."""
+        return self._log.settled
+
+    async def switch(self) -> NoReturn:
+        """Do what :meth:`continue_as_new` was called for, with all that has come since.
+
+        For the guard of the workflow, which calls it where the run could not end at once.
+        """
+        await self._log.settle()
+        self.continue_as_new(self._handed_on)
 
     # ---------------------------------------------------------------- helpers
 
