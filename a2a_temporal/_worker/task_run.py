@@ -43,6 +43,7 @@ with workflow.unsafe.imports_passed_through():
 T = TypeVar("T")
 
 _KEYS = uuid.UUID("0b9d1f0c-6f0e-5c55-8a41-6f3f6f1e2b77")
+_RARER_REMINDERS = "a2a-rarer-reminders"
 _RUN_ATTRIBUTE = "_a2a_task_run"
 
 
@@ -251,7 +252,8 @@ class TaskRun:
                 change it; the changed details are validated and returned.
             approvers: Who may decide and how many must; whoever sees the task by default.
             timeout: How long they have; for ever by default.
-            remind_every: Publish the request again after each such time.
+            remind_every: Publish the request again after each such time; ever more rarely once the
+                history is as long as Temporal advises, after some 700 times.
             on_timeout: :class:`Expire` (the task FAILS; the default), :class:`Reject`,
                 :class:`Approve` or :class:`Escalate`.
         """
@@ -400,13 +402,14 @@ class TaskRun:
     ) -> None:
         """Return once the request has an outcome or its deadline has passed."""
         self._desk.withdraw(case)
+        remind_in = remind_every
         try:
             self._desk.open(case, text)
             while not case.outcome:
                 left = until(case.request.deadline) if timeout is not None else None
                 if left is not None and left <= timedelta(0):
                     return
-                pause = min((each for each in (left, remind_every) if each), default=None)
+                pause = min((each for each in (left, remind_in) if each), default=None)
                 try:
                     await workflow.wait_condition(
                         lambda: bool(case.outcome) or self.ended,
@@ -414,8 +417,9 @@ class TaskRun:
                         timeout_summary=f"Waits for an answer: {case.request.summary[:150]}",
                     )
                 except asyncio.TimeoutError:
-                    if pause == remind_every and pause != left:
+                    if remind_in is not None and pause == remind_in != left:
                         self._desk.publish(f"Reminder: {text}")
+                        remind_in *= 2 if _history_is_long() else 1
                 if self.ended and not case.outcome:
                     self._desk.show()
                     raise _too_late(case.request.summary)
@@ -448,6 +452,11 @@ class TaskRun:
             details = case.adapter.validate_python(details)
         approved = case.outcome == "approved"
         return Decision(approved, "approved" if approved else "rejected", details, case.records)
+
+
+def _history_is_long() -> bool:
+    advised = workflow.info().is_continue_as_new_suggested()
+    return advised and workflow.patched(_RARER_REMINDERS)
 
 
 def _too_late(summary: str) -> ApplicationError:

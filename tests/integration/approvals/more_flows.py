@@ -59,6 +59,21 @@ class AsksLater:
 
 
 @workflow.defn
+class RemindsEveryHour:
+    """Waits for as long as it takes, and does not let anybody forget it."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> str:
+        """Ask, remind."""
+        decision = await self.task.require_approval("Pay?", remind_every=timedelta(hours=1))
+        return decision.outcome
+
+
+@workflow.defn
 class TwoInARow:
     """Two approvals, the second right after the first."""
 

@@ -1,6 +1,7 @@
 """Reminders, deadlines and what follows them: expire, reject, approve, escalate."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from temporalio.api.sdk.v1 import WorkflowMetadata
@@ -8,8 +9,15 @@ from temporalio.client import Client
 
 from a2a_temporal.testing import RefusedError, running_agent, state_of, status_text
 from tests.integration.approvals.flows import PaymentApproval
+from tests.integration.approvals.more_flows import RemindsEveryHour
+from tests.support.temporal_server import running_server
 
 DAY = timedelta(days=1)
+ADVISES_SHORT_RUNS = [
+    "--dynamic-config-value=limit.historyCount.suggestContinueAsNew=100",
+    "--dynamic-config-value=frontend.WorkflowTimeSkippingEnabled=true",
+    '--dynamic-config-value=history.timerProcessorMaxTimeShift="20ms"',
+]
 ENDS = [
     ("expire", 1, "failed", "Nobody answered in time: Pay 5 to X?"),
     ("reject", 1, "rejected", "Not paid: timed_out."),
@@ -74,3 +82,17 @@ async def test_waiting_has_no_limit_where_none_is_set(skipping: Client) -> None:
         assert state_of(await agent.user.get(task)) == "input-required"
         await agent.approve(task, by="ann")
         assert state_of(await agent.settled(task)) == "completed"
+
+
+async def test_no_number_of_reminders_makes_the_history_too_long(tmp_path: Path) -> None:
+    async with (
+        running_server(tmp_path, arguments=ADVISES_SHORT_RUNS) as server,
+        running_agent(await server.client(), RemindsEveryHour) as agent,
+    ):
+        task = await agent.send("please")
+        await agent.skip(task, 100 * DAY)
+        told = (await agent.user.get(task)).history
+        assert 10 < len(told) < 40
+        await agent.approve(task, by="ann")
+        assert state_of(await agent.settled(task)) == "completed"
+        await agent.replay()
