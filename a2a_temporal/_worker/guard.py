@@ -19,10 +19,12 @@ from temporalio.worker import (
     HandleSignalInput,
     HandleUpdateInput,
     WorkflowInboundInterceptor,
+    WorkflowOutboundInterceptor,
 )
 
 from a2a_temporal import errors
 from a2a_temporal._log.protojson import from_json, to_json
+from a2a_temporal._worker.calls import CheckedCalls
 from a2a_temporal._worker.failures import client_text, tellable, text_of
 from a2a_temporal._worker.task_run import TaskRun, current_run
 
@@ -32,6 +34,10 @@ _STATUS_BYTES = 1000
 
 class TaskGuard(WorkflowInboundInterceptor):
     """Wraps the workflows of a worker; those without a ``TaskRun`` are left as they are."""
+
+    def init(self, outbound: WorkflowOutboundInterceptor) -> None:
+        """Have what the workflow hands to others checked."""
+        super().init(CheckedCalls(outbound))
 
     async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
         """Run the workflow's code and end its task."""

@@ -7,6 +7,7 @@ workflow.
 import asyncio
 import contextlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -46,7 +47,7 @@ class Step:
 
     def __init__(self) -> None:
         self._limits: StepLimits = workflow.extern_functions()[STEP_LIMITS_FUNCTION]()
-        self._emitted = (0, 0)
+        self._emitted = self._called = (0, 0)
 
     @property
     def full(self) -> bool:
@@ -66,7 +67,8 @@ class Step:
                 "entry of the task log. Publish it in chunks (append=True), or configure "
                 "ExternalStorage on the Temporal client's data converter."
             )
-        total = self._size + (_REFERENCE_BYTES if self._is_stored(_json_size(value)) else size)
+        size = _REFERENCE_BYTES if self._is_stored(_json_size(value)) else size
+        total = self._size + size
         if total > _STEP_BYTES:
             advice = (
                 ", or configure ExternalStorage on the Temporal client's data converter"
@@ -77,7 +79,18 @@ class Step:
                 f"{total} bytes were published in one step; {_STEP_BYTES} fit. Await something in "
                 f"between, such as the activity that makes the next part{advice}."
             )
-        self._emitted = (workflow.info().get_current_history_length(), total)
+        self._check_request(size, "An event")
+        self._emitted = (_now(), total)
+
+    def call(self, sizes: Sequence[int], what: str) -> None:
+        """Count the arguments of a call that leaves with this step.
+
+        Raises:
+            PublicError: They cannot.
+        """
+        size = sum(self._sent(each) for each in sizes)
+        self._check_sent(size, what)
+        self._called = (_now(), self._arguments + size)
 
     def holds(self, value: Any) -> bool:
         """Say whether a value is no larger than an entry may be."""
@@ -89,37 +102,56 @@ class Step:
         Raises:
             PublicError: It cannot, now or ever.
         """
-        if self._is_stored(size):
-            return
-        if size > _PAYLOAD_BYTES:
-            raise PublicError(
-                f"{what} has {size} bytes; Temporal takes {_PAYLOAD_BYTES}. Configure "
-                "ExternalStorage on the Temporal client's data converter."
-            )
-        if self._size + size > _REQUEST_BYTES:
-            raise PublicError(
-                f"{what} has {size} bytes, and {self._size} were published in the same step. "
-                "Await something in between."
-            )
+        self._check_sent(self._sent(size), what)
 
     async def room_for(self, *sizes: int) -> None:
         """Go on in the next step if this one has no room for payloads of some sizes.
 
         A cancel that comes meanwhile changes nothing: what is about to be said is the end.
         """
-        more = sum(_REFERENCE_BYTES if self._is_stored(size) else size for size in sizes)
-        if self._size and self._size + more > _STEP_BYTES and workflow.patched(_TAKES_TURNS):
+        more = sum(map(self._sent, sizes))
+        full = self._size + self._arguments + more > _STEP_BYTES
+        if full and (self._size or self._arguments) and workflow.patched(_TAKES_TURNS):
             with contextlib.suppress(asyncio.CancelledError):
                 await workflow.sleep(_PAUSE, summary="Room for the end")
+
+    def _check_sent(self, size: int, what: str) -> None:
+        if size > _PAYLOAD_BYTES:
+            raise PublicError(
+                f"{what} has {size} bytes; Temporal takes {_PAYLOAD_BYTES}. Configure "
+                "ExternalStorage on the Temporal client's data converter."
+            )
+        self._check_request(size, what)
+
+    def _check_request(self, size: int, what: str) -> None:
+        before = self._size + self._arguments
+        if before + size > _REQUEST_BYTES:
+            raise PublicError(
+                f"{what} has {size} bytes, and {before} were published or handed to others in the "
+                "same step. Await something in between."
+            )
 
     @property
     def _size(self) -> int:
         step, emitted = self._emitted
-        return emitted if step == workflow.info().get_current_history_length() else 0
+        return emitted if step == _now() else 0
+
+    @property
+    def _arguments(self) -> int:
+        step, called = self._called
+        return called if step == _now() else 0
+
+    def _sent(self, size: int) -> int:
+        return _REFERENCE_BYTES if self._is_stored(size) else size
 
     def _is_stored(self, size: int) -> bool:
         stored_from = self._limits.stored_from
         return stored_from is not None and size >= stored_from
+
+
+def _now() -> int:
+    """Return what tells this step from all others."""
+    return workflow.info().get_current_history_length()
 
 
 def _json_size(value: Any) -> int:

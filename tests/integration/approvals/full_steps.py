@@ -1,10 +1,19 @@
 """A workflow whose steps are as large as Temporal takes, or nearly."""
 
+import asyncio
+from collections.abc import Coroutine
+from datetime import timedelta
 from typing import Any
 
-from temporalio import workflow
+from temporalio import activity, workflow
 
 from a2a_temporal.workflow import TaskRun, TaskStart
+
+
+@activity.defn
+async def measure(text: str) -> int:
+    """Return how long a text is."""
+    return len(text)
 
 
 @workflow.defn
@@ -41,7 +50,16 @@ class FullSteps:
             self.task.complete(much)
         elif name == "ask":
             await self.task.require_input("And then?")
+        elif name == "call":
+            await _measured(much)
+        elif name == "calls":
+            await asyncio.gather(*[_measured(much) for _ in range(3)])
         elif name == "raise":
             raise RuntimeError(much)
         elif name == "fail":
             self.task.fail(much)
+
+
+def _measured(text: str) -> Coroutine[Any, Any, int]:
+    limit = timedelta(seconds=10)
+    return workflow.execute_activity(measure, text, start_to_close_timeout=limit)

@@ -8,15 +8,18 @@ import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.converter import DataConverter, ExternalStorage
 
-from a2a_temporal import EncryptionCodec, FileSystemStorage
+from a2a_temporal import Agent, EncryptionCodec, FileSystemStorage
 from a2a_temporal.testing import RunningAgent, running_agent, state_of, status_text
-from tests.integration.approvals.full_steps import FullSteps
+from tests.integration.approvals.full_steps import FullSteps, measure
+from tests.support.in_process import CARD
 from tests.support.temporal_server import TemporalServer
+
+AGENT = Agent(card=CARD, workflow=FullSteps, activities=[measure])
 
 
 @pytest.fixture
 async def agent(temporal: TemporalServer) -> AsyncIterator[RunningAgent]:
-    async with running_agent(await temporal.client(), FullSteps) as agent:
+    async with running_agent(await temporal.client(), AGENT) as agent:
         yield agent
 
 
@@ -29,7 +32,7 @@ async def storing(temporal: TemporalServer, tmp_path: Path) -> AsyncIterator[Run
         payload_codec=EncryptionCodec({"key": b"k" * 32}),
     )
     client = await Client.connect(temporal.address, data_converter=converter)
-    async with running_agent(client, FullSteps) as agent:
+    async with running_agent(client, AGENT) as agent:
         yield agent
 
 
@@ -85,6 +88,31 @@ async def test_what_no_new_run_can_take_over_fails_the_task(
     task = await agent.send(steps)
     assert state_of(task) == "failed"
     assert "What a new run needs to take over" in status_text(task)
+
+
+@pytest.mark.parametrize(
+    ("steps", "text"),
+    [
+        ("call 2500000", "The input of activity 'measure' has 2500002 bytes; Temporal takes "),
+        ("calls 1500000", "The input of activity 'measure' has 1500002 bytes, and 3000004 were"),
+        ("artifact 2x1400000; call 1500000", "Await something in between"),
+    ],
+)
+async def test_what_no_activity_can_be_given_fails_the_task(
+    agent: RunningAgent, steps: str, text: str
+) -> None:
+    task = await agent.send(steps)
+    assert state_of(task) == "failed"
+    assert text in status_text(task)
+    await _is_closed(agent, task.id, WorkflowExecutionStatus.FAILED)
+    await agent.replay()
+
+
+async def test_what_an_activity_can_be_given_reaches_it(agent: RunningAgent) -> None:
+    task = await agent.send("calls 1200000; call 2000000; artifact 2x1400000; ask; call 1500000")
+    assert state_of(task) == "input-required"
+    task = await agent.send("go on", task=task)
+    assert state_of(task) == "completed"
 
 
 async def test_many_small_payloads_are_too_much_for_one_step_beside_a_storage(

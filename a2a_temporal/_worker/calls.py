@@ -1,0 +1,52 @@
+"""Refuse what a workflow with a ``TaskRun`` hands to others if Temporal would not take it.
+
+Temporal would refuse the whole workflow task, which is then tried again for ever, its task WORKING.
+Here the author's own call raises, and says how large what was.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from temporalio import workflow
+from temporalio.worker import (
+    SignalChildWorkflowInput,
+    SignalExternalWorkflowInput,
+    StartActivityInput,
+    StartChildWorkflowInput,
+    WorkflowOutboundInterceptor,
+)
+
+from a2a_temporal._worker.task_run import current_run
+
+
+class CheckedCalls(WorkflowOutboundInterceptor):
+    """Checks the arguments of activities, child workflows and signals."""
+
+    def start_activity(self, input: StartActivityInput) -> workflow.ActivityHandle[Any]:
+        """Start an activity if its arguments can leave with this step."""
+        _check(input.args, f"The input of activity {input.activity!r}")
+        return super().start_activity(input)
+
+    async def start_child_workflow(
+        self, input: StartChildWorkflowInput
+    ) -> workflow.ChildWorkflowHandle[Any, Any]:
+        """Start a child workflow if its arguments can leave with this step."""
+        _check(input.args, f"The input of child workflow {input.workflow!r}")
+        return await super().start_child_workflow(input)
+
+    async def signal_child_workflow(self, input: SignalChildWorkflowInput) -> None:
+        """Signal a child workflow if the arguments can leave with this step."""
+        _check(input.args, f"The input of signal {input.signal!r}")
+        await super().signal_child_workflow(input)
+
+    async def signal_external_workflow(self, input: SignalExternalWorkflowInput) -> None:
+        """Signal another workflow if the arguments can leave with this step."""
+        _check(input.args, f"The input of signal {input.signal!r}")
+        await super().signal_external_workflow(input)
+
+
+def _check(values: Sequence[Any], what: str) -> None:
+    run = current_run()
+    if run is not None and values:
+        payloads = workflow.payload_converter().to_payloads(values)
+        run.step.call([len(payload.data) for payload in payloads], what)
