@@ -94,6 +94,8 @@ def _accept(state: LogState, entry: MessageEntry) -> None:
         return
     if entry.push_config is not None:
         state.set_push_config(entry.push_config)
+    if state.interrupted:
+        state.answered_turn = state.status_turn
     state.accepted[message.message_id] = Accepted(state.turns + 1, digest(message))
     with_message(state.task, message)
 

@@ -79,7 +79,8 @@ class LogState:
     ``turn``, ``attempt`` and ``sequence`` name the last batch of agent events that counted;
     ``turn_done`` says the agent's code has returned for that turn, ``turn_left`` that its activity
     will not complete by itself either; ``status_turn`` is the turn that
-    the present status answers; ``approvers`` are the people and groups ever asked to decide.
+    the present status answers, ``answered_turn`` the last one that was answered by a question which
+    has had an answer since; ``approvers`` are the people and groups ever asked to decide.
     ``render_result`` turns the result of a plain workflow into parts. ``reply`` is the direct
     Message of an agent that answered without making a task.
     ``push_configs`` says by id who is told of events, ``push_revision`` how often one was set.
@@ -96,6 +97,7 @@ class LogState:
     turn_done: bool = False
     turn_left: bool = False
     status_turn: int = 0
+    answered_turn: int = 0
     reply: Message | None = None
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     approvers: set[str] = field(default_factory=set[str])
@@ -117,8 +119,12 @@ class LogState:
         return self.task.status.state in INTERRUPTED_STATES
 
     def settled(self, turn: int) -> bool:
-        """True when a caller who waits for ``turn`` has an answer (A2A 1.0 section 3.2.2)."""
-        return self.terminal or (self.interrupted and self.status_turn >= turn)
+        """True when a caller who waits for ``turn`` has an answer (A2A 1.0 section 3.2.2).
+
+        That may have been a question which somebody else has answered since.
+        """
+        asks = self.interrupted and self.status_turn >= turn
+        return self.terminal or asks or self.answered_turn >= turn
 
     def waits_for(self, turn: int) -> bool:
         """True when the agent's code has returned for ``turn``, and left the task waiting.
@@ -148,7 +154,11 @@ class LogState:
     @property
     def bytes(self) -> int:
         """What the state takes of memory, about."""
-        return _BYTES + 2 * self.task.ByteSize() + _MESSAGE_BYTES * len(self.accepted)
+        checkpoints = [self.checkpoint, *(source.checkpoint for source in self.sources.values())]
+        before = [artifact for each in checkpoints for artifact in each.artifacts.values()]
+        content = sum(artifact.ByteSize() for artifact in before if artifact is not None)
+        content += self.task.ByteSize()
+        return _BYTES + 2 * content + _MESSAGE_BYTES * len(self.accepted)
 
     def copy(self) -> "LogState":
         """Return what later entries leave as it is; only what :func:`fold` looks at is shared."""
@@ -207,6 +217,7 @@ def snapshot(state: LogState) -> dict[str, Any]:
         "sequence": state.sequence,
         "turn_done": state.turn_done,
         "status_turn": state.status_turn,
+        "answered_turn": state.answered_turn,
         "approvers": sorted(state.approvers),
         "reply": to_json(state.reply) if state.reply is not None else None,
         "push_configs": push_configs_to_json(state.push_configs),
@@ -231,6 +242,7 @@ def _restore(start: TaskStart) -> LogState:
         sequence=int(carried.get("sequence", 0)),
         turn_done=bool(carried.get("turn_done", False)),
         status_turn=int(carried.get("status_turn", 0)),
+        answered_turn=int(carried.get("answered_turn", 0)),
         approvers=set(carried.get("approvers", [])),
         reply=from_json(reply, Message()) if reply else None,
         push_configs=parse_push_configs(carried.get("push_configs", [])),

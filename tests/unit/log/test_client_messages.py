@@ -2,8 +2,9 @@
 
 from hypothesis import given
 
-from a2a_temporal._log.entries import Entry
+from a2a_temporal._log.entries import Entry, TaskStart
 from a2a_temporal._log.fold import fold
+from a2a_temporal._log.state import snapshot
 from tests.unit.log.building import (
     COMPLETED,
     INPUT_REQUIRED,
@@ -104,3 +105,13 @@ def test_a_waiting_caller_has_an_answer_when_the_question_is_about_its_own_turn(
 def _with_artifact(task: Task) -> Task:
     task.artifacts.add(artifact_id="x")
     return task
+
+
+def test_a_question_that_somebody_has_answered_is_an_answer_all_the_same() -> None:
+    state = folded(batch(1, 1, 1, status(INPUT_REQUIRED, "a1"), done=True), sent("m2"))
+    fold(state, batch(2, 1, 1, status(WORKING)))
+    assert state.settled(1)
+    assert not state.settled(2)
+    carried = folded(start=TaskStart("task", "context", "agent", {}, snapshot=snapshot(state)))
+    assert carried.settled(1)
+    assert not carried.settled(2)
