@@ -1,5 +1,6 @@
 """Read a log again for the price of what is new in it."""
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,9 +10,8 @@ from a2a.types.a2a_pb2 import Part
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
 
-from a2a_temporal._log.fold import fold
-from a2a_temporal._log.history import Successor, entry_of, keeps_its_id, run_of
-from a2a_temporal._log.reading import newest_events, read_log
+from a2a_temporal._log.history import keeps_its_id
+from a2a_temporal._log.reading import NoTaskError, add_event, newest_events, reading_log
 from a2a_temporal._log.state import LogState
 
 _KEPT_LOGS = 500
@@ -26,6 +26,11 @@ class _Kept:
     event_id: int
     event_key: int
     bytes: int = 0
+
+    def note(self, event: HistoryEvent) -> None:
+        """Move the place to an event that was folded."""
+        if keeps_its_id(event):
+            self.event_id, self.event_key = event.event_id, event.task_id
 
 
 class KeptLogs:
@@ -58,17 +63,20 @@ class KeptLogs:
         key = (task_id, run_id)
         # Taken out while it is read on: who comes meanwhile reads for himself.
         kept = self._take(key)
-        if kept is None or not await _read_on(client, key, kept):
-            last: list[HistoryEvent] = []
-
-            def note(event: HistoryEvent) -> None:
-                if keeps_its_id(event):
-                    last[:] = [event]
-
-            state = await read_log(
-                client, task_id, run_id=run_id, render_result=self._render_result, watch=note
-            )
-            kept = _Kept(state, last[0].event_id, last[0].task_id)
+        try:
+            if kept is None or not await _read_on(client, key, kept):
+                kept = None
+                reading = reading_log(client, task_id, run_id, render_result=self._render_result)
+                async for state, event in reading:
+                    kept = kept or _Kept(state, event.event_id, event.task_id)
+                    kept.note(event)
+        except asyncio.CancelledError:
+            # It took too long for this call; the next one goes on from there.
+            if kept is not None:
+                self._keep(key, kept)
+            raise
+        if kept is None:
+            raise NoTaskError(task_id)
         self._keep(key, kept)
         return kept.state.copy()
 
@@ -100,10 +108,6 @@ async def _read_on(client: Client, key: tuple[str, str], kept: _Kept) -> bool:
     else:
         return False
     for event in reversed(newer):
-        kept.state.run_id = run_of(event) or kept.state.run_id
-        entry = await entry_of(event, client.data_converter)
-        if entry is not None and not isinstance(entry, Successor):
-            fold(kept.state, entry)
-        if keeps_its_id(event):
-            kept.event_id, kept.event_key = event.event_id, event.task_id
+        await add_event(kept.state, event, client)
+        kept.note(event)
     return True

@@ -53,23 +53,44 @@ async def read_log(
         NoTaskError: The workflow exists but is no A2A task.
         temporalio.service.RPCError: Temporal did not answer, or knows no such workflow.
     """
-    state: LogState | None = None
-    async for event in history_events(client, task_id, run_id):
+    read: LogState | None = None
+    async for read, event in reading_log(  # noqa: B007 # returned below
+        client, task_id, run_id, render_result=render_result, earlier_runs=earlier_runs
+    ):
         if watch is not None:
             watch(event)
+    if read is None:
+        raise NoTaskError(task_id)
+    return read
+
+
+async def reading_log(
+    client: Client,
+    task_id: str,
+    run_id: str,
+    *,
+    render_result: Callable[[Any], list[Part]] | None = None,
+    earlier_runs: int = _EARLIER_RUNS,
+) -> AsyncIterator[tuple[LogState, HistoryEvent]]:
+    """Do what :func:`read_log` does, event by event: yields the state after each of them."""
+    state: LogState | None = None
+    async for event in history_events(client, task_id, run_id):
         if state is None:
             state = await begun(
                 client, task_id, event, render_result=render_result, earlier_runs=earlier_runs
             )
             state.run_id = run_of(event)
-            continue
-        state.run_id = run_of(event) or state.run_id
-        entry = await entry_of(event, client.data_converter)
-        if entry is not None and not isinstance(entry, Successor):
-            fold(state, entry)
-    if state is None:
-        raise NoTaskError(task_id)
-    return state
+        else:
+            await add_event(state, event, client)
+        yield state, event
+
+
+async def add_event(state: LogState, event: HistoryEvent, client: Client) -> None:
+    """Fold a history event that follows; the state is changed at the very end, or not at all."""
+    entry = await entry_of(event, client.data_converter)
+    state.run_id = run_of(event) or state.run_id
+    if entry is not None and not isinstance(entry, Successor):
+        fold(state, entry)
 
 
 async def begun(
@@ -108,7 +129,8 @@ async def begun(
     state = begin(start)
     state.render_result = render_result
     # What these hold is in the Task, and readers keep states for long.
-    state.start = replace(start, message={}, snapshot=_without_content(start.snapshot))
+    content = _without_content(start.snapshot)
+    state.start = replace(start, message={}, snapshot=content, carried=None)
     return state
 
 

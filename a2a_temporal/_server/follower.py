@@ -162,6 +162,11 @@ class Follower:
         return not reading and (self._polled or waited > _FIRST_PAGE)
 
     @property
+    def bytes(self) -> int:
+        """About how much memory what was read takes, its events aside."""
+        return sum(state.bytes for state in (self.state, self._building) if state is not None)
+
+    @property
     def indexed(self) -> tuple[str, int]:
         """What visibility says of the task once it knows what this follower knows."""
         if self.state is None:
@@ -180,9 +185,8 @@ class Follower:
         return self._changed.wait()
 
     def goes_on_from(self, run_id: str) -> bool:
-        """Say whether reading can go on, in this run, from the state there is."""
-        at_rest = self.state is not None and not self._rebuilding and not self.finished
-        return at_rest and self._run_id == run_id
+        """Say whether reading can go on, in this run, from where it is."""
+        return not self.finished and self._run_id == run_id
 
     def rest(self) -> None:
         """Keep no events, as nobody reads them."""
@@ -206,9 +210,10 @@ class Follower:
             NoTaskError: The workflow is no A2A task.
             temporalio.service.RPCError: Temporal did not answer, or the workflow is gone.
         """
+        run_id = self._pinned_run_id if self._token else self._known_run_id
         request = GetWorkflowExecutionHistoryRequest(
             namespace=self._client.namespace,
-            execution=WorkflowExecution(workflow_id=self.task_id, run_id=self._pinned_run_id),
+            execution=WorkflowExecution(workflow_id=self.task_id, run_id=run_id),
             maximum_page_size=_PAGE_EVENTS,
             next_page_token=self._token,
             wait_new_event=True,
@@ -235,11 +240,10 @@ class Follower:
             NoTaskError: The workflow is no A2A task.
             temporalio.service.RPCError: Temporal did not answer, or the workflow is gone.
         """
-        run_id = self._run_id if self._last_event_id else self._pinned_run_id
         successor: Successor | None = None
         self._reading = True
         try:
-            async for event in history_events(self._client, self.task_id, run_id):
+            async for event in history_events(self._client, self.task_id, self._known_run_id):
                 successor = await self._read_new(event)
             if self._building is not None and successor is None:
                 self._publish(self._building)
@@ -251,6 +255,11 @@ class Follower:
         finally:
             self._reading = False
             self._wake()
+
+    @property
+    def _known_run_id(self) -> str:
+        """The run whose events were read last; empty for the newest, while none was."""
+        return self._run_id if self._last_event_id else self._pinned_run_id
 
     def heat(self) -> None:
         """Note that reading goes on after a pause: the next page is due at once."""
@@ -412,6 +421,11 @@ class Reader:
         return self._follower.finished
 
     @property
+    def failure(self) -> BaseException | None:
+        """Why the log can no longer be read."""
+        return self._follower.failure
+
+    @property
     def taken(self) -> Cursor:
         """How far the last snapshot reaches; before the first, where the log begins."""
         return self._taken or self._follower.begun
@@ -419,6 +433,10 @@ class Reader:
     def skip(self) -> None:
         """Pass over what the log holds now: what is read next comes after it."""
         self.position = self._follower.end
+
+    def skip_all(self) -> None:
+        """Pass over all that comes, for a reader that looks at the state only."""
+        self.position = UNREAD
 
     def snapshot(self) -> Task:
         """Return the Task as it is now; what is read next comes after it."""

@@ -211,7 +211,7 @@ class Followers:
                     await asyncio.sleep(pause)
                     pause = min(pause * 2, _LONGEST_PAUSE)
                 else:
-                    follower.fail(error)
+                    follower.fail(failure)
         self._hot.pop(follower, None)
         self._admit()
 
@@ -292,7 +292,10 @@ class Followers:
                 )
             )
             for info in page.executions:
-                changed[info.execution.workflow_id] = indexed(info.search_attributes)
+                task_id, status = info.execution.workflow_id, indexed(info.search_attributes)
+                # Earlier runs of a task have rows of their own.
+                known = changed.get(task_id, status)
+                changed[task_id] = max(known, status, key=lambda each: each[1])
             if not page.next_page_token:
                 return changed
             request.next_page_token = page.next_page_token

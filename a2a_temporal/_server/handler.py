@@ -141,6 +141,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
             if params.configuration.return_immediately:
                 await self._sending.first_word(sent)
             else:
+                sent.reader.skip_all()
                 await wait(
                     sent.reader,
                     lambda state: state.settled(sent.turn),

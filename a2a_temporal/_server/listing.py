@@ -7,6 +7,7 @@ walking windows of status time backwards, each sized by counting, and sorting in
 import asyncio
 import base64
 import binascii
+import contextlib
 import hashlib
 import json
 import logging
@@ -142,8 +143,10 @@ class Listing:
             return None
         if row.closed and _sort_key(state.task) != (row.at, row.task_id):
             # A run that a reset has replaced keeps its row; the task is where the newest run is.
-            newest = await self._tasks.newest_run(row.task_id)
-            return state if newest == row.run_id else None
+            with contextlib.suppress(TaskNotFoundError):  # deleted just now
+                newest = await self._tasks.newest_run(row.task_id)
+                return state if newest == row.run_id else None
+            return None
         return state
 
 

@@ -18,10 +18,11 @@ class RestingFollowers:
     def put(self, follower: Follower) -> None:
         """Keep a follower; those that have rested longest make room."""
         self._remove(follower.task_id)
-        if follower.state is None or follower.finished:
+        # Also one that has not read all yet: a log that is slow to read is read in several calls.
+        if not follower.bytes or follower.finished:
             return
         follower.rest()
-        size = follower.state.bytes
+        size = follower.bytes
         self._resting[follower.task_id] = follower, size
         self._bytes += size
         while len(self._resting) > _MOST or self._bytes > _MOST_BYTES:

@@ -47,7 +47,7 @@ class Registration:
     def __init__(self, client: Client, *, limit: timedelta) -> None:
         self._client = client
         self._limit = limit
-        self._asking = asyncio.Lock()
+        self._asking: asyncio.Task[bool] | None = None
         self._asked_at = float("-inf")
         self._known: bool | None = None
 
@@ -63,13 +63,20 @@ class Registration:
             asyncio.TimeoutError: Temporal did not answer in time.
             temporalio.service.RPCError: Temporal did not answer.
         """
-        async with self._asking:
-            unknown = self._known is None
-            lately = time.monotonic() - self._asked_at < _ASK_AGAIN_SECONDS
-            if unknown or not (self._known or lately):
-                registered = reconnecting(lambda: register_search_attributes(self._client))
-                self._known = await within(self._limit, registered)
-                self._asked_at = time.monotonic()
+        lately = time.monotonic() - self._asked_at < _ASK_AGAIN_SECONDS
+        if self._known or (self._known is False and lately):
+            return
+        # All who want to know wait for the same answer, so that an outage fails them together.
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask())
+            self._asking.add_done_callback(lambda asked: asked.cancelled() or asked.exception())
+        self._known = await asyncio.shield(self._asking)
+
+    async def _ask(self) -> bool:
+        registered = reconnecting(lambda: register_search_attributes(self._client))
+        known = await within(self._limit, registered)
+        self._asked_at = time.monotonic()
+        return known
 
     def doubt(self, error: RPCError) -> None:
         """Find out anew the next time, if ``error`` says that attributes are gone."""

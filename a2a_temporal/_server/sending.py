@@ -29,7 +29,7 @@ from a2a_temporal._server.engine_errors import SHOWN_WITHIN, UNAVAILABLE, within
 from a2a_temporal._server.follower import Reader
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.push_configs import PushConfigs
-from a2a_temporal._server.tasks import Tasks, ended
+from a2a_temporal._server.tasks import Tasks, check_same, ended
 
 
 @dataclass(frozen=True)
@@ -164,6 +164,7 @@ class Sending:
 
         Raises:
             UnsupportedOperationError: The task ended before the message reached it.
+            InvalidParamsError: Another message with its id came before it.
             InternalError: The log cannot be read now; the message may be sent again.
         """
         await wait(
@@ -173,6 +174,7 @@ class Sending:
         )
         accepted = reader.state.accepted.get(message.message_id)
         if accepted is not None:
+            check_same(accepted, message)
             return accepted.turn
         if reader.state.terminal:
             raise ended(reader.state)
@@ -197,7 +199,8 @@ class Sending:
             return now.entries >= newer and reader.run_id != replaced
 
         await wait(reader, caught_up, self._options.read_timeout)
-        if reader.state.entries < newer and not reader.ended:
+        left_behind = reader.ended and reader.run_id == replaced
+        if left_behind or (reader.state.entries < newer and not reader.ended):
             raise InternalError(UNAVAILABLE)
         reader.skip()
 
@@ -214,7 +217,12 @@ class Sending:
 async def wait(
     reader: Reader, reached: Callable[[LogState], bool], limit: timedelta | None
 ) -> None:
-    """Return once the log has reached a point, the limit has passed, or the log ends."""
+    """Return once the log has reached a point, the limit has passed, or the log ends.
+
+    Raises:
+        NoTaskError: The log is no longer there.
+        temporalio.service.RPCError: It can no longer be read.
+    """
     loop = asyncio.get_running_loop()
     until = None if limit is None else loop.time() + limit.total_seconds()
     while not reached(reader.state) and not reader.ended:
@@ -227,3 +235,5 @@ async def wait(
             await within(timedelta(seconds=until - loop.time()), reader.changed())
         except (TimeoutError, asyncio.TimeoutError):
             return
+    if reader.failure is not None and not reached(reader.state):
+        raise reader.failure

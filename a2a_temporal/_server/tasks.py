@@ -176,7 +176,7 @@ class Tasks:
         """
         known = state.accepted.get(message.message_id)
         if known is not None:
-            _check_digest(known, message)
+            check_same(known, message)
             return True
         if state.terminal:
             raise ended(state)
@@ -335,7 +335,7 @@ class Tasks:
                 "message with a fresh messageId."
             ) from error
         first = state.accepted.get(_message_id(start))
-        _check_digest(first, from_json(start.message, Message()))
+        check_same(first, from_json(start.message, Message()))
         return state
 
 
@@ -347,6 +347,20 @@ def ended(state: LogState) -> UnsupportedOperationError:
     )
 
 
+def check_same(known: Accepted | None, message: Message) -> None:
+    """Check that a message is the one that was accepted under its id.
+
+    Raises:
+        InvalidParamsError: It is another one.
+    """
+    # A workflow in another language carries no digests across its runs.
+    if known is None or known.digest not in ("", digest(message)):
+        raise InvalidParamsError(
+            f"messageId {message.message_id!r} was used before with another content. Give every "
+            "message its own id; repeat an id only to send the same message again."
+        )
+
+
 def _answer(plain: PlainWorkflow, message: Message) -> Signal:
     if plain.answer is None:
         raise UnsupportedOperationError(
@@ -354,15 +368,6 @@ def _answer(plain: PlainWorkflow, message: Message) -> Signal:
             "begin a new task."
         )
     return plain.answer(message)
-
-
-def _check_digest(known: Accepted | None, message: Message) -> None:
-    # A workflow in another language carries no digests across its runs.
-    if known is None or known.digest not in ("", digest(message)):
-        raise InvalidParamsError(
-            f"messageId {message.message_id!r} was used before with another content. Give every "
-            "message its own id; repeat an id only to send the same message again."
-        )
 
 
 def _message_id(start: TaskStart) -> str:

@@ -3,13 +3,16 @@
 import uuid
 
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import EventType
+from temporalio.api.enums.v1 import EventType, ResetReapplyExcludeType
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client
 
 
-async def reset_to_the_start(client: Client, task_id: str, run_id: str = "") -> None:
+async def reset_to_the_start(
+    client: Client, task_id: str, run_id: str = "", *, without_signals: bool = False
+) -> None:
     """Reset a run of a task, the newest by default, and keep the signals that came since."""
+    excluded = [ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL]
     workflow = client.get_workflow_handle(task_id, run_id=run_id or None)
     first = next(
         event.event_id
@@ -23,5 +26,6 @@ async def reset_to_the_start(client: Client, task_id: str, run_id: str = "") -> 
             reason="test",
             request_id=str(uuid.uuid4()),
             workflow_task_finish_event_id=first,
+            reset_reapply_exclude_types=excluded if without_signals else [],
         )
     )
