@@ -74,13 +74,14 @@ class PushActivities:
         push = (await present_configs(activity.client(), log)).get(delivery.config_id)
         if push is None or push.since != delivery.since:
             return Delivered("deleted", position)
-        notices = log.pending(push, position)
+        # Both at once: others read on in the same log while this one waits for its place.
+        notices, end = log.pending(push, position), log.next
         if not notices:
-            return Delivered("delivered", log.next)
+            return Delivered("delivered", end)
         async with self._room.place(failing=activity.info().attempt > 1) as has_place:
             if not has_place:
                 return _busy(delivery, position)
-            run = _Run(self._options, self._guard, push, delivery, log)
+            run = _Run(self._options, self._guard, push, delivery, end)
             return await run.deliver(notices, position)
 
     @activity.defn(name=wire.PUSH_SURVEY_ACTIVITY)
@@ -140,13 +141,13 @@ class _Run:
         guard: UrlGuard,
         push: PushConfig,
         delivery: Delivery,
-        log: PushLog,
+        end: Position,
     ) -> None:
         self._options = options
         self._guard = guard
         self._config = push.config
         self._delivery = delivery
-        self._end = log.next
+        self._end = end
         self._position = delivery.position
         self._stopping = False
 
