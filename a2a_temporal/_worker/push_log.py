@@ -28,7 +28,7 @@ from a2a_temporal._log.fold import fold
 from a2a_temporal._log.history import Successor, entry_of, keeps_its_id, start_of
 from a2a_temporal._log.late_configs import read_late_configs
 from a2a_temporal._log.protojson import StreamEvent
-from a2a_temporal._log.reading import NoTaskError
+from a2a_temporal._log.reading import NoTaskError, newest_events
 from a2a_temporal._log.state import LogState, PushConfig, begin
 from a2a_temporal._reconnecting import reconnecting
 
@@ -167,10 +167,21 @@ class PushLog:
         )
         if not self._token:
             return await reading
+        polling = asyncio.ensure_future(reading)
         try:
-            return await asyncio.wait_for(reading, _QUIET_SECONDS)
-        except (TimeoutError, asyncio.TimeoutError):
-            return None
+            await asyncio.wait([polling], timeout=_QUIET_SECONDS)
+            if not polling.done() and await self._is_at_its_end() and not polling.done():
+                return None
+            return await polling
+        finally:
+            polling.cancel()
+
+    async def _is_at_its_end(self) -> bool:
+        """Say whether silence means that there is nothing new, or that Temporal answers slowly."""
+        async for event in newest_events(self._client, self.task_id, self.next.run_id):
+            if keeps_its_id(event):
+                return event.event_id < self.next.event_id
+        return False
 
     async def _read_page(self, page: GetWorkflowExecutionHistoryResponse) -> bool:
         """Fold a page; say whether the log goes on in another run."""

@@ -1,14 +1,17 @@
 """No notification is lost between deliveries: where one ends is where it has told everything."""
 
+import asyncio
 import uuid
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from a2a.server.context import ServerCallContext
 from a2a.types.a2a_pb2 import AgentCapabilities, AgentCard, Task
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryResponse
 from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
@@ -31,6 +34,7 @@ CARD = AgentCard(
     default_output_modes=["text/plain"],
 )
 CONFIG = "mine"
+SLOW = 0.5
 
 
 @pytest_asyncio.fixture
@@ -58,6 +62,46 @@ async def test_what_is_written_while_a_delivery_waits_for_its_place_is_told_by_t
         last = await _deliver(client, activities, task_id, run_id, first.position, closing=True)
         assert last.outcome == "delivered"
         assert receiver.states() == ["SUBMITTED", "FAILED"]
+
+
+async def test_what_temporal_is_slow_to_tell_is_told(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    activities = PushActivities(PUSH)
+    async with hook() as receiver:
+        task_id, run_id = await _submitted(client, receiver)
+        first = await _deliver(client, activities, task_id, run_id, Position(run_id))
+        _slow_down(client, monkeypatch)
+        await client.get_workflow_handle(task_id).terminate()
+        await _deliver(client, activities, task_id, run_id, first.position)
+        assert receiver.states() == ["SUBMITTED", "FAILED"]
+
+
+async def test_an_end_that_temporal_is_slow_to_tell_is_seen(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    activities = PushActivities(PUSH)
+    async with hook() as receiver:
+        task_id, run_id = await _submitted(client, receiver)
+        question = Question(task_id, run_id, 1)
+        survey = ActivityEnvironment(client).run(activities.survey, question)
+        assert (await within(10, survey)).end == "open"
+        _slow_down(client, monkeypatch)
+        await client.get_workflow_handle(task_id).terminate()
+        survey = ActivityEnvironment(client).run(activities.survey, question)
+        assert (await within(10, survey)).end == "closed"
+
+
+def _slow_down(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have Temporal answer late when a client reads a history."""
+    service = client.workflow_service
+    read = service.get_workflow_execution_history
+
+    async def read_slowly(*args: Any, **kwargs: Any) -> GetWorkflowExecutionHistoryResponse:
+        await asyncio.sleep(SLOW)
+        return await read(*args, **kwargs)
+
+    monkeypatch.setattr(service, "get_workflow_execution_history", read_slowly)
 
 
 async def _submitted(client: Client, receiver: Hook) -> tuple[str, str]:
