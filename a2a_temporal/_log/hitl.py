@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, cast
 
 from a2a.types.a2a_pb2 import Message
-from google.protobuf.json_format import MessageToDict
 
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal._log.requests import Answer, OpenRequest, RefusedError, canonical
@@ -65,7 +64,7 @@ def answers_of(message: Message, requests: list[OpenRequest], base: Answer) -> l
         raise RefusedError(f"The message names {HITL_EXTENSION} but carries no payload of it.")
     for part in message.parts:
         if part.HasField("data"):
-            return [_data_answer(canonical(MessageToDict(part.data)), base)]
+            return [_data_answer(canonical(to_json(part)["data"]), base)]
     text = "\n".join(part.text for part in message.parts if part.text).strip()
     return [_text_answer(text, message, requests, base)]
 

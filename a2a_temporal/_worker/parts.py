@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from a2a.types.a2a_pb2 import Message, Part
-from google.protobuf.json_format import MessageToDict
 
-from a2a_temporal._log.protojson import from_json
+from a2a_temporal._log.protojson import from_json, to_json
 from a2a_temporal._log.requests import canonical
 
 Content = str | Part | Sequence[Part] | dict[str, Any]
@@ -30,8 +29,8 @@ def text_of(message: Message) -> str:
 
 
 def data_of(message: Message) -> Any:
-    """Return the first data part of a message as plain JSON; ``None`` without one."""
+    """Return the first data part of a message as plain JSON, keys sorted; ``None`` without one."""
     for part in message.parts:
         if part.HasField("data"):
-            return canonical(MessageToDict(part.data))
+            return canonical(to_json(part)["data"])
     return None

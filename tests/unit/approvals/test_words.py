@@ -195,3 +195,14 @@ def test_whole_numbers_stay_whole() -> None:
     (answer,) = answers_of(data, _asked("approval-1"), BASE)
     assert repr(answer.details) == "{'rates': [1, 0.5]}"
     assert repr(data_of(_data({"amount": 5}))) == "{'amount': 5}"
+
+
+def test_keys_come_in_the_same_order_in_every_process() -> None:
+    names = [f"item-{number:02}" for number in range(40)]
+    fields = {name: dict.fromkeys(names, 1) for name in names}
+    read = data_of(_data(fields))
+    assert [list(read), list(read["item-07"])] == [names, names]
+    (answer,) = answers_of(_data({"approved": True, "details": fields}), _asked("approval-1"), BASE)
+    assert list(answer.details) == names
+    (answer,) = answers_of(_data(fields), _asked("input-1"), BASE)
+    assert list(answer.answer) == names
