@@ -24,6 +24,7 @@ with workflow.unsafe.imports_passed_through():
 POKE_INTERVAL = timedelta(milliseconds=250)
 
 _NUMBER = "push_child"
+_OUTLASTS_CANCEL = "a2a-delivery-outlasts-a-late-cancel"
 
 _children: "weakref.WeakValueDictionary[str, PushChild]" = weakref.WeakValueDictionary()
 
@@ -174,9 +175,17 @@ class SettledPush(WorkflowInboundInterceptor):
         except GeneratorExit:  # dropped from the worker's cache: the run does not close
             raise
         except BaseException:
-            if child is not None:
-                await child.settle()
+            await _settled(child)
             raise
-        if child is not None:
-            await child.settle()
+        await _settled(child)
         return result
+
+
+async def _settled(child: PushChild | None) -> None:
+    """Wait for the child, if there is to be one; the run has got its end, a cancel changes none."""
+    while child is not None and not child.settled:
+        try:
+            await child.settle()
+        except asyncio.CancelledError:
+            if not workflow.patched(_OUTLASTS_CANCEL):
+                raise

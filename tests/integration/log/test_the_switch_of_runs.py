@@ -7,7 +7,7 @@ import pytest_asyncio
 from a2a.types.a2a_pb2 import Task, TaskState
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecutionStatus
-from temporalio.worker import Worker
+from temporalio.worker import Replayer, Worker
 
 from a2a_temporal import A2APlugin, AgentOptions, TemporalRequestHandler
 from a2a_temporal._log import wire
@@ -62,6 +62,25 @@ async def test_a_cancel_of_an_authors_workflow_counts(client: Client) -> None:
         assert canceled.status.state == TaskState.TASK_STATE_CANCELED
         await eventually(lambda: _has_ended(client, task_id), within=10)
         await client.get_workflow_handle(wire.push_workflow_id(task_id, 1)).describe()
+
+
+async def test_a_cancel_that_comes_after_the_end_changes_neither_end_nor_deliveries(
+    client: Client,
+) -> None:
+    async with _serving(client, Repeating, Scripted()) as agent:
+        task_id = await agent.start("begin")
+        await _push(client, task_id)
+        await agent.send("end", task_id=task_id, wait=False)
+        await _handled(client, task_id, EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED)
+        handle = client.get_workflow_handle(task_id)
+        await handle.cancel()
+        await eventually(lambda: _is_closed(client, task_id), within=10)
+        assert (await handle.describe()).status == WorkflowExecutionStatus.COMPLETED
+        await client.get_workflow_handle(wire.push_workflow_id(task_id, 1)).describe()
+        replayer = Replayer(
+            workflows=[Repeating], plugins=[A2APlugin()], interceptors=[SlowChildren()]
+        )
+        await replayer.replay_workflow(await handle.fetch_history())
 
 
 @asynccontextmanager
@@ -127,6 +146,11 @@ async def _handled(client: Client, task_id: str, kind: EventType.ValueType) -> N
 async def _runs(client: Client, task_id: str) -> int | None:
     found = (await client.count_workflows(f"WorkflowId = '{task_id}'")).count
     return found if found >= RUNS else None
+
+
+async def _is_closed(client: Client, task_id: str) -> bool:
+    status = (await client.get_workflow_handle(task_id).describe()).status
+    return status != WorkflowExecutionStatus.RUNNING
 
 
 async def _has_ended(client: Client, task_id: str) -> bool:
