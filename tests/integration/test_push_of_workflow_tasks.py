@@ -28,6 +28,7 @@ from a2a_temporal import A2APlugin, HandlerOptions, PushOptions, TemporalRequest
 from a2a_temporal._server.plain import PlainWorkflow
 from a2a_temporal._testing.replaying import replay_all
 from a2a_temporal.workflow import TaskRun, TaskStart
+from tests.integration.approvals.full_steps import measure
 from tests.support.hook import NEVER, Hook, hook
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually
@@ -45,6 +46,7 @@ CARD = AgentCard(
     default_input_modes=["text/plain"],
     default_output_modes=["text/plain"],
 )
+_FULL_STEP = (2_000_000, 1_899_890)
 
 
 @workflow.defn
@@ -54,6 +56,11 @@ class Flow:
     @workflow.init
     def __init__(self, start: TaskStart) -> None:
         self.task = TaskRun(start)
+        if self.task.text == "full":
+            for size in _FULL_STEP:
+                workflow.start_activity(
+                    measure, "x" * size, start_to_close_timeout=timedelta(seconds=10)
+                )
 
     @workflow.run
     async def run(self, start: TaskStart) -> str:
@@ -81,7 +88,9 @@ async def flows(temporal: TemporalServer) -> AsyncGenerator[TemporalRequestHandl
         workflow=Flow,
         options=HandlerOptions(agent=queue, push=PUSH),
     )
-    async with Worker(client, task_queue=queue, workflows=[Flow], plugins=[plugin]):
+    async with Worker(
+        client, task_queue=queue, workflows=[Flow], activities=[measure], plugins=[plugin]
+    ):
         try:
             yield handler
         finally:
@@ -129,6 +138,12 @@ async def test_a_workflow_that_raises_is_told_as_failed(temporal: TemporalServer
         await send(handler, "raise", receiver)
         received = await receiver.told("FAILED")
         assert b"on purpose" not in received.body
+
+
+async def test_a_workflow_whose_first_step_is_full_is_told(temporal: TemporalServer) -> None:
+    async with flows(temporal) as handler, hook() as receiver:
+        await send(handler, "full", receiver)
+        await receiver.told("COMPLETED")
 
 
 async def test_an_approval_by_signal_is_told(temporal: TemporalServer) -> None:
