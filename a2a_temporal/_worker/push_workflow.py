@@ -48,6 +48,7 @@ _SHORT_ACTIVITY = timedelta(seconds=30)
 _LONGEST_HANDOVER = timedelta(minutes=10)
 _SHORTEST_AGE = timedelta(seconds=1)
 _LONGEST_BUSY_PAUSE = 30.0
+_LATE_POKES = "a2a-late-pokes-change-no-configs"
 _STATE = SearchAttributeKey.for_keyword(wire.PUSH_ATTRIBUTE)
 
 
@@ -77,8 +78,13 @@ class PushWorkflow:
 
     @workflow.signal(name=wire.PUSH_POKE_SIGNAL)
     def poke(self, configs: Configs) -> None:
-        """Note that the log has grown, and which configs it now has."""
-        self._configs = configs
+        """Note that the log has grown, and which configs it now has.
+
+        One that comes after the close was sent before it, and knows no better than the survey.
+        """
+        late = self._closing and configs != self._configs and workflow.patched(_LATE_POKES)
+        if not late:
+            self._configs = configs
         self._pokes += 1
 
     @workflow.signal(name=wire.PUSH_CONFIG_SIGNAL)

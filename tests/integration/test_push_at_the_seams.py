@@ -1,0 +1,83 @@
+"""A delivery workflow loses no receiver to pokes, busy workers or deploys that come untimely."""
+
+import uuid
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest_asyncio
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client, WorkflowHandle
+from temporalio.worker import Replayer, Worker
+
+from a2a_temporal import A2APlugin, PushOptions
+from a2a_temporal._log import wire
+from a2a_temporal._worker.push_lane import PushEnd, PushStart
+from tests.support.hook import TAKEN, Answer, hook
+from tests.support.push_tasks import CONFIG, PUSH, Submitted, submitted
+from tests.support.temporal_server import TemporalServer
+from tests.support.waiting import eventually, within
+
+FAILING = Answer(status=500)
+
+
+@pytest_asyncio.fixture
+async def client(temporal: TemporalServer) -> Client:
+    return await temporal.client()
+
+
+async def test_a_late_poke_takes_no_config_away(client: Client) -> None:
+    async with hook() as receiver:
+        receiver.script = lambda _: FAILING
+        task = await submitted(client, receiver)
+        delivery = await _begin(task)
+        async with _worker(client, delivery):
+            await receiver.asked(1)
+            await task.terminate()
+            await delivery.cancel()
+            await _seen(delivery, EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED)
+            await delivery.signal(wire.PUSH_POKE_SIGNAL, {})
+            await _seen(delivery, EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED)
+            receiver.script = lambda _: TAKEN
+            await receiver.told("FAILED")
+            await within(10, delivery.result())
+        await _replay(delivery)
+
+
+async def _begin(task: Submitted) -> WorkflowHandle[Any, PushEnd]:
+    """Begin the delivery workflow of a task, on a task queue of its own."""
+    start = PushStart(task_id=task.task_id, run_id=task.run_id, number=1, configs={CONFIG: [1, 1]})
+    return await task.client.start_workflow(
+        wire.PUSH_WORKFLOW,
+        start,
+        id=wire.push_workflow_id(task.task_id, 1),
+        task_queue=f"push-{uuid.uuid4().hex[:8]}",
+        result_type=PushEnd,
+    )
+
+
+@asynccontextmanager
+async def _worker(
+    client: Client, delivery: WorkflowHandle[Any, PushEnd], push: PushOptions = PUSH
+) -> AsyncGenerator[None]:
+    """Run a worker for a delivery workflow."""
+    queue = (await delivery.describe()).task_queue
+    async with Worker(client, task_queue=queue, plugins=[A2APlugin(push=push)]):
+        yield
+
+
+async def _seen(delivery: WorkflowHandle[Any, PushEnd], kind: EventType.ValueType) -> None:
+    """Wait until the workflow has seen an event of a kind."""
+
+    async def seen() -> bool:
+        kinds = [event.event_type async for event in delivery.fetch_history_events()]
+        if kind not in kinds:
+            return False
+        return EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED in kinds[kinds.index(kind) :]
+
+    await eventually(seen, within=10)
+
+
+async def _replay(delivery: WorkflowHandle[Any, PushEnd]) -> None:
+    history = await delivery.fetch_history()
+    await Replayer(workflows=[], plugins=[A2APlugin(push=PUSH)]).replay_workflow(history)
