@@ -250,7 +250,8 @@ class PushLog:
             self._traceparent = ""
 
     def _order(self, position: Position) -> tuple[int, int, int]:
-        return self._runs.get(position.run_id, 0), position.event_id, position.index
+        # A run that is not known came before the first one, and is no longer kept.
+        return self._runs.get(position.run_id, -1), position.event_id, position.index
 
     async def _newer_run(self) -> str:
         """Return the run that replaced a terminated one (a reset), if there is any."""

@@ -1,6 +1,7 @@
 """No notification is lost between deliveries: where one ends is where it has told everything."""
 
 import asyncio
+import uuid
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -73,6 +74,14 @@ async def test_an_end_that_temporal_is_slow_to_tell_is_seen(
         _slow_down(client, monkeypatch)
         await task.terminate()
         assert await _survey(task, activities) == "closed"
+
+
+async def test_a_run_is_told_whole_when_the_one_before_is_no_longer_kept(client: Client) -> None:
+    async with hook() as receiver:
+        task = await submitted(client, receiver)
+        lost = Position(str(uuid.uuid4()), event_id=50)
+        await _deliver(task, PushActivities(PUSH), lost)
+        assert receiver.states() == ["SUBMITTED"]
 
 
 def _slow_down(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
