@@ -10,6 +10,7 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncGenerator, Coroutine
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, cast
 
@@ -69,20 +70,17 @@ class PushActivities:
     @activity.defn(name=wire.PUSH_DELIVER_ACTIVITY)
     async def deliver(self, delivery: Delivery) -> Delivered:
         """Tell one config's receiver what it has not been told yet, in order."""
-        position = _resumed(delivery.position)
-        log = await self._read(delivery, position)
-        push = (await present_configs(activity.client(), log)).get(delivery.config_id)
-        if push is None or push.since != delivery.since:
-            return Delivered("deleted", position)
-        # Both at once: others read on in the same log while this one waits for its place.
-        notices, end = log.pending(push, position), log.next
-        if not notices:
-            return Delivered("delivered", end)
-        async with self._room.place(failing=activity.info().attempt > 1) as has_place:
-            if not has_place:
-                return _busy(delivery, position)
-            run = _Run(self._options, self._guard, push, delivery, end)
-            return await run.deliver(notices, position)
+        progress = _resumed(delivery.position)
+        try:
+            return await self._deliver(delivery, progress)
+        except asyncio.CancelledError:
+            if not _is_shutdown():
+                raise
+            raise ApplicationError(
+                "The worker was shut down under a delivery",
+                type=errors.WORKER_SHUTDOWN,
+                next_retry_delay=_SOON,
+            ) from None
 
     @activity.defn(name=wire.PUSH_SURVEY_ACTIVITY)
     async def survey(self, question: Question) -> Survey:
@@ -114,6 +112,22 @@ class PushActivities:
         known = await workflow.query(wire.PUSH_QUERY, rpc_timeout=_SHORT_RPC)
         return PushEnd(parse_lanes(cast("list[dict[str, Any]]", known)))
 
+    async def _deliver(self, delivery: Delivery, progress: "_Progress") -> Delivered:
+        position = progress.position
+        log = await self._read(delivery, position)
+        push = (await present_configs(activity.client(), log)).get(delivery.config_id)
+        if push is None or push.since != delivery.since:
+            return Delivered("deleted", position)
+        # Both at once: others read on in the same log while this one waits for its place.
+        notices, end = log.pending(push, position), log.next
+        if not notices:
+            return Delivered("delivered", end)
+        async with self._room.place(failing=activity.info().attempt > 1) as has_place:
+            if not has_place:
+                return _busy(delivery, position)
+            run = _Run(self._options, self._guard, push, delivery, progress)
+            return await run.deliver(notices, end)
+
     async def _read(self, delivery: Delivery, position: Position) -> PushLog:
         try:
             return await self._logs.read(
@@ -132,6 +146,18 @@ class PushActivities:
             ) from error
 
 
+@dataclass
+class _Progress:
+    """How far the attempts have got, and how often the receiver failed: heartbeats keep it."""
+
+    position: Position
+    failures: int = 0
+
+    def beat(self) -> None:
+        position = self.position
+        activity.heartbeat([position.run_id, position.event_id, position.index], self.failures)
+
+
 class _Run:
     """One attempt at telling one receiver."""
 
@@ -141,24 +167,22 @@ class _Run:
         guard: UrlGuard,
         push: PushConfig,
         delivery: Delivery,
-        end: Position,
+        progress: _Progress,
     ) -> None:
         self._options = options
         self._guard = guard
         self._config = push.config
         self._delivery = delivery
-        self._end = end
-        self._position = delivery.position
+        self._progress = progress
         self._stopping = False
 
-    async def deliver(self, notices: list[Notice], position: Position) -> Delivered:
-        self._position = position
+    async def deliver(self, notices: list[Notice], end: Position) -> Delivered:
         async with self._heartbeats():
             try:
                 destination = await self._guard.check(self._config.url)
                 async with new_client(self._options) as client:
                     receiver = Receiver(self._config, destination, self._options, client)
-                    return await self._to_the_end(self._tell(receiver, notices))
+                    return await self._to_the_end(self._tell(receiver, notices, end))
             except UrlRefusedError as refusal:
                 return self._failed(NotDeliveredError(f"not sent: {refusal}"))
             except NotDeliveredError as failure:
@@ -176,22 +200,21 @@ class _Run:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             self._stopping = True
-            details = activity.cancellation_details()
-            if details is not None and details.worker_shutdown:
+            if _is_shutdown():
                 task.cancel()
                 await asyncio.wait([task])
                 raise
             return await task
 
-    async def _tell(self, receiver: Receiver, notices: list[Notice]) -> Delivered:
+    async def _tell(self, receiver: Receiver, notices: list[Notice], end: Position) -> Delivered:
         until = time.monotonic() + ATTEMPT_SECONDS
         for notice in notices:
             if self._stopping or activity.is_worker_shutdown() or time.monotonic() > until:
-                return Delivered("more", self._position)
+                return Delivered("more", self._progress.position)
             await receiver.tell(notice)
-            self._position = notice.after
-            activity.heartbeat(_text(self._position))
-        return Delivered("delivered", self._end)
+            self._progress.position = notice.after
+            self._progress.beat()
+        return Delivered("delivered", end)
 
     def _failed(self, failure: NotDeliveredError) -> Delivered:
         """End a failed attempt; what it delivered before must not be delivered again."""
@@ -202,37 +225,34 @@ class _Run:
             activity.info().attempt,
             failure,
         )
-        if self._position != self._delivery.position:
-            return Delivered("failed", self._position)
+        if self._progress.position != self._delivery.position:
+            return Delivered("failed", self._progress.position)
         if self._stopping:
             raise asyncio.CancelledError
+        self._progress.failures += 1
+        self._progress.beat()
+        most = self._options.maximum_attempts
+        final = failure.final or (most is not None and self._progress.failures >= most)
         pause = failure.retry_after
         raise ApplicationError(
             str(failure),
-            type=errors.PUSH_GIVEN_UP if failure.final else errors.PUSH_FAILED,
-            non_retryable=failure.final,
+            type=errors.PUSH_GIVEN_UP if final else errors.PUSH_FAILED,
+            non_retryable=final,
             next_retry_delay=min(pause, self._options.maximum_interval) if pause else None,
             # Receivers fail; that is no news of the worker. The line above says what is to be said.
             category=ApplicationErrorCategory.BENIGN,
         ) from None
 
     def _canceled(self) -> Delivered:
-        if self._position != self._delivery.position:
-            return Delivered("more", self._position)
-        details = activity.cancellation_details()
-        if details is not None and details.worker_shutdown:
-            raise ApplicationError(
-                "The worker was shut down under a delivery",
-                type=errors.WORKER_SHUTDOWN,
-                next_retry_delay=_SOON,
-            )
+        if self._progress.position != self._delivery.position:
+            return Delivered("more", self._progress.position)
         raise asyncio.CancelledError
 
     @contextlib.asynccontextmanager
     async def _heartbeats(self) -> AsyncGenerator[None]:
         async def beat() -> None:
             while True:
-                activity.heartbeat(_text(self._position))
+                self._progress.beat()
                 await asyncio.sleep(_BEAT_SECONDS)
 
         beating = asyncio.create_task(beat())
@@ -254,17 +274,20 @@ def _busy(delivery: Delivery, position: Position) -> Delivered:
     )
 
 
-def _resumed(position: Position) -> Position:
-    """Return where a lost attempt had got to, as its last heartbeat says."""
+def _resumed(position: Position) -> _Progress:
+    """Return where the attempts before this one had got to, as their last heartbeat says."""
     details = activity.info().heartbeat_details
     if not details:
-        return position
+        return _Progress(position)
     run_id, event_id, index = details[0]
-    return Position(run_id, int(event_id), int(index))
+    failures = int(details[1]) if len(details) > 1 else 0
+    return _Progress(Position(run_id, int(event_id), int(index)), failures)
 
 
-def _text(position: Position) -> list[Any]:
-    return [position.run_id, position.event_id, position.index]
+def _is_shutdown() -> bool:
+    """Say whether the activity is canceled because its worker shuts down."""
+    details = activity.cancellation_details()
+    return details is not None and details.worker_shutdown
 
 
 def _distinct(*run_ids: str) -> list[str]:

@@ -241,7 +241,7 @@ class PushWorkflow:
                 initial_interval=options.initial_interval,
                 backoff_coefficient=options.backoff,
                 maximum_interval=max(options.maximum_interval, options.initial_interval),
-                maximum_attempts=options.maximum_attempts or 0,
+                # Not by attempts: not all reach the receiver. The activity counts those that do.
             ),
             cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
             summary=f"Deliver to {lane.config_id}",

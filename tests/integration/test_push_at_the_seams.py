@@ -3,8 +3,11 @@
 import uuid
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
+import pytest
 import pytest_asyncio
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHandle
@@ -13,7 +16,8 @@ from temporalio.worker import Replayer, Worker
 from a2a_temporal import A2APlugin, PushOptions
 from a2a_temporal._log import wire
 from a2a_temporal._worker.push_lane import PushEnd, PushStart
-from tests.support.hook import TAKEN, Answer, hook
+from a2a_temporal._worker.push_room import PushRoom
+from tests.support.hook import NEVER, TAKEN, Answer, hook
 from tests.support.push_tasks import CONFIG, PUSH, Submitted, submitted
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually, within
@@ -42,6 +46,51 @@ async def test_a_late_poke_takes_no_config_away(client: Client) -> None:
             await receiver.told("FAILED")
             await within(10, delivery.result())
         await _replay(delivery)
+
+
+async def test_attempts_that_a_busy_worker_puts_off_are_no_failures(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_off = iter([False, False])
+
+    @asynccontextmanager
+    async def place(room: PushRoom, *, failing: bool) -> AsyncGenerator[bool]:
+        yield next(put_off, True) if failing else True
+
+    monkeypatch.setattr(PushRoom, "place", place)
+    async with hook() as receiver:
+        receiver.script = lambda _: FAILING
+        delivery = await _begin(await submitted(client, receiver))
+        async with _worker(client, delivery, replace(PUSH, maximum_attempts=2)):
+            lane = await eventually(lambda: _given_up(delivery), within=20)
+            assert lane["given_up"] == "127.0.0.1 answered 500"
+            assert len(receiver.seen) == 2
+            await _end(delivery)
+
+
+async def test_a_deploy_is_no_failure_of_a_receiver(client: Client) -> None:
+    push = replace(PUSH, maximum_attempts=1, timeout=timedelta(seconds=20))
+    async with hook() as receiver:
+        receiver.script = lambda _: NEVER
+        delivery = await _begin(await submitted(client, receiver))
+        async with _worker(client, delivery, push):
+            await receiver.asked(1)
+        receiver.script = lambda _: TAKEN
+        async with _worker(client, delivery, push):
+            await receiver.told("SUBMITTED")
+            await _end(delivery)
+
+
+async def _given_up(delivery: WorkflowHandle[Any, PushEnd]) -> dict[str, Any] | None:
+    """Return the lane, once its receiver is given up."""
+    lanes: list[dict[str, Any]] = await delivery.query(wire.PUSH_QUERY)
+    return next((lane for lane in lanes if lane["given_up"]), None)
+
+
+async def _end(delivery: WorkflowHandle[Any, PushEnd]) -> None:
+    """Replay what was done, and leave nothing behind."""
+    await _replay(delivery)
+    await delivery.terminate()
 
 
 async def _begin(task: Submitted) -> WorkflowHandle[Any, PushEnd]:
