@@ -72,7 +72,8 @@ class PushActivities:
         """Tell one config's receiver what it has not been told yet, in order."""
         progress = _resumed(delivery.position)
         try:
-            return await self._deliver(delivery, progress)
+            async with progress.beating():
+                return await self._deliver(delivery, progress)
         except asyncio.CancelledError:
             if not _is_shutdown():
                 raise
@@ -157,6 +158,21 @@ class _Progress:
         position = self.position
         activity.heartbeat([position.run_id, position.event_id, position.index], self.failures)
 
+    @contextlib.asynccontextmanager
+    async def beating(self) -> AsyncGenerator[None]:
+        """Say it again and again, as whoever says nothing counts as lost."""
+
+        async def beat() -> None:
+            while True:
+                self.beat()
+                await asyncio.sleep(_BEAT_SECONDS)
+
+        beating = asyncio.create_task(beat())
+        try:
+            yield
+        finally:
+            beating.cancel()
+
 
 class _Run:
     """One attempt at telling one receiver."""
@@ -177,18 +193,17 @@ class _Run:
         self._stopping = False
 
     async def deliver(self, notices: list[Notice], end: Position) -> Delivered:
-        async with self._heartbeats():
-            try:
-                destination = await self._guard.check(self._config.url)
-                async with new_client(self._options) as client:
-                    receiver = Receiver(self._config, destination, self._options, client)
-                    return await self._to_the_end(self._tell(receiver, notices, end))
-            except UrlRefusedError as refusal:
-                return self._failed(NotDeliveredError(f"not sent: {refusal}"))
-            except NotDeliveredError as failure:
-                return self._failed(failure)
-            except asyncio.CancelledError:
-                return self._canceled()
+        try:
+            destination = await self._guard.check(self._config.url)
+            async with new_client(self._options) as client:
+                receiver = Receiver(self._config, destination, self._options, client)
+                return await self._to_the_end(self._tell(receiver, notices, end))
+        except UrlRefusedError as refusal:
+            return self._failed(NotDeliveredError(f"not sent: {refusal}"))
+        except NotDeliveredError as failure:
+            return self._failed(failure)
+        except asyncio.CancelledError:
+            return self._canceled()
 
     async def _to_the_end(self, telling: Coroutine[Any, Any, Delivered]) -> Delivered:
         """Let a canceled attempt finish the notification under way, lest it be told twice.
@@ -247,19 +262,6 @@ class _Run:
         if self._progress.position != self._delivery.position:
             return Delivered("more", self._progress.position)
         raise asyncio.CancelledError
-
-    @contextlib.asynccontextmanager
-    async def _heartbeats(self) -> AsyncGenerator[None]:
-        async def beat() -> None:
-            while True:
-                self._progress.beat()
-                await asyncio.sleep(_BEAT_SECONDS)
-
-        beating = asyncio.create_task(beat())
-        try:
-            yield
-        finally:
-            beating.cancel()
 
 
 def _busy(delivery: Delivery, position: Position) -> Delivered:

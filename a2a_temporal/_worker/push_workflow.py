@@ -46,6 +46,7 @@ PUSH_OPTIONS_FUNCTION = "a2a_push_options"
 _HEARTBEAT_TIMEOUT = timedelta(seconds=15)
 _SHORT_ACTIVITY = timedelta(seconds=30)
 _LONGEST_HANDOVER = timedelta(minutes=10)
+_LONGEST_READING = timedelta(minutes=10)
 _SHORTEST_AGE = timedelta(seconds=1)
 _LONGEST_BUSY_PAUSE = 30.0
 _LATE_POKES = "a2a-late-pokes-change-no-configs"
@@ -234,7 +235,9 @@ class PushWorkflow:
                 closing=closing,
             ),
             result_type=Delivered,
-            start_to_close_timeout=timedelta(seconds=2 * ATTEMPT_SECONDS) + options.timeout,
+            start_to_close_timeout=(
+                _LONGEST_READING + timedelta(seconds=2 * ATTEMPT_SECONDS) + options.timeout
+            ),
             schedule_to_close_timeout=max(options.maximum_age - age, _SHORTEST_AGE),
             heartbeat_timeout=_HEARTBEAT_TIMEOUT,
             retry_policy=RetryPolicy(

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ from a2a_temporal._worker.push_room import PushRoom
 from tests.support.hook import hook
 from tests.support.push_tasks import CONFIG, PUSH, Submitted, submitted
 from tests.support.temporal_server import TemporalServer
-from tests.support.waiting import within
+from tests.support.waiting import eventually, within
 
 SLOW = 0.5
 
@@ -58,7 +58,7 @@ async def test_what_temporal_is_slow_to_tell_is_told(
     async with hook() as receiver:
         task = await submitted(client, receiver)
         first = await _deliver(task, activities)
-        _slow_down(client, monkeypatch)
+        _hold_up(client, monkeypatch)
         await task.terminate()
         await _deliver(task, activities, first.position)
         assert receiver.states() == ["SUBMITTED", "FAILED"]
@@ -71,9 +71,24 @@ async def test_an_end_that_temporal_is_slow_to_tell_is_seen(
     async with hook() as receiver:
         task = await submitted(client, receiver)
         assert await _survey(task, activities) == "open"
-        _slow_down(client, monkeypatch)
+        _hold_up(client, monkeypatch)
         await task.terminate()
         assert await _survey(task, activities) == "closed"
+
+
+async def test_who_reads_a_long_log_says_all_the_while_that_it_lives(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beats: list[Any] = []
+
+    async def has_beaten_twice() -> None:
+        await eventually(lambda: len(beats) >= 2, within=10, what="two heartbeats")
+
+    async with hook() as receiver:
+        task = await submitted(client, receiver)
+        _hold_up(client, monkeypatch, has_beaten_twice)
+        await _deliver(task, PushActivities(PUSH), heartbeat=lambda *said: beats.append(said))
+        assert receiver.states() == ["SUBMITTED"]
 
 
 async def test_a_run_is_told_whole_when_the_one_before_is_no_longer_kept(client: Client) -> None:
@@ -84,16 +99,24 @@ async def test_a_run_is_told_whole_when_the_one_before_is_no_longer_kept(client:
         assert receiver.states() == ["SUBMITTED"]
 
 
-def _slow_down(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def _answers_late() -> None:
+    await asyncio.sleep(SLOW)
+
+
+def _hold_up(
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    until: Callable[[], Awaitable[None]] = _answers_late,
+) -> None:
     """Have Temporal answer late when a client reads a history."""
     service = client.workflow_service
     read = service.get_workflow_execution_history
 
-    async def read_slowly(*args: Any, **kwargs: Any) -> GetWorkflowExecutionHistoryResponse:
-        await asyncio.sleep(SLOW)
+    async def read_late(*args: Any, **kwargs: Any) -> GetWorkflowExecutionHistoryResponse:
+        await until()
         return await read(*args, **kwargs)
 
-    monkeypatch.setattr(service, "get_workflow_execution_history", read_slowly)
+    monkeypatch.setattr(service, "get_workflow_execution_history", read_late)
 
 
 async def _deliver(
@@ -102,12 +125,14 @@ async def _deliver(
     position: Position | None = None,
     *,
     closing: bool = False,
+    heartbeat: Callable[..., None] | None = None,
 ) -> Delivered:
     """Make one delivery, as a worker does on behalf of a delivery workflow."""
     begin = position or Position(task.run_id)
     delivery = Delivery(task.task_id, task.run_id, CONFIG, since=1, position=begin, closing=closing)
-    running = ActivityEnvironment(task.client).run(activities.deliver, delivery)
-    return await within(20, running, what="the delivery")
+    environment = ActivityEnvironment(task.client)
+    environment.on_heartbeat = heartbeat or environment.on_heartbeat
+    return await within(20, environment.run(activities.deliver, delivery), what="the delivery")
 
 
 async def _survey(task: Submitted, activities: PushActivities) -> str:
