@@ -45,7 +45,7 @@ PUSH_OPTIONS_FUNCTION = "a2a_push_options"
 
 _HEARTBEAT_TIMEOUT = timedelta(seconds=15)
 _SHORT_ACTIVITY = timedelta(seconds=30)
-_LONGEST_HANDOVER = timedelta(minutes=10)
+_HANDOVER_ATTEMPTS = 15
 _LONGEST_READING = timedelta(minutes=10)
 _SHORTEST_AGE = timedelta(seconds=1)
 _LONGEST_BUSY_PAUSE = 30.0
@@ -331,7 +331,8 @@ class PushWorkflow:
                 previous,
                 result_type=PushEnd,
                 start_to_close_timeout=2 * _SHORT_ACTIVITY,
-                schedule_to_close_timeout=_LONGEST_HANDOVER,
+                # Not by the clock: without a worker the previous one cannot end either.
+                retry_policy=RetryPolicy(maximum_attempts=_HANDOVER_ATTEMPTS),
                 summary="Take over from the previous run",
             )
         except ActivityError:

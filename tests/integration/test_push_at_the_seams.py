@@ -81,6 +81,24 @@ async def test_a_deploy_is_no_failure_of_a_receiver(client: Client) -> None:
             await _end(delivery)
 
 
+async def test_the_handover_waits_however_long_there_is_no_worker(client: Client) -> None:
+    async with hook() as receiver:
+        task = await submitted(client, receiver)
+        delivery = await _begin(task, previous=wire.push_workflow_id(task.task_id, 0))
+        async with _worker(client, delivery):
+            await receiver.told("SUBMITTED")
+            async for event in delivery.fetch_history_events():
+                scheduled = event.activity_task_scheduled_event_attributes
+                if scheduled.activity_type.name == wire.PUSH_RESUME_ACTIVITY:
+                    break
+            else:
+                pytest.fail("nothing was taken over")
+            # Time without a worker counts to these two, and not to attempts.
+            assert scheduled.schedule_to_close_timeout.ToSeconds() == 0
+            assert scheduled.schedule_to_start_timeout.ToSeconds() == 0
+            await _end(delivery)
+
+
 async def _given_up(delivery: WorkflowHandle[Any, PushEnd]) -> dict[str, Any] | None:
     """Return the lane, once its receiver is given up."""
     lanes: list[dict[str, Any]] = await delivery.query(wire.PUSH_QUERY)
@@ -93,9 +111,15 @@ async def _end(delivery: WorkflowHandle[Any, PushEnd]) -> None:
     await delivery.terminate()
 
 
-async def _begin(task: Submitted) -> WorkflowHandle[Any, PushEnd]:
+async def _begin(task: Submitted, *, previous: str = "") -> WorkflowHandle[Any, PushEnd]:
     """Begin the delivery workflow of a task, on a task queue of its own."""
-    start = PushStart(task_id=task.task_id, run_id=task.run_id, number=1, configs={CONFIG: [1, 1]})
+    start = PushStart(
+        task_id=task.task_id,
+        run_id=task.run_id,
+        number=1,
+        configs={CONFIG: [1, 1]},
+        previous=previous,
+    )
     return await task.client.start_workflow(
         wire.PUSH_WORKFLOW,
         start,
