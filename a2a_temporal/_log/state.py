@@ -141,9 +141,11 @@ class LogState:
 
     @property
     def turn_over(self) -> bool:
-        """True when the current turn needs no (further) attempt of the agent."""
-        input_required = self.task.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
-        asks = input_required and self.status_turn >= self.turn  # not still what an older turn asks
+        """True when the current turn needs no (further) attempt of the agent.
+
+        What the task shows does not tell: an older turn may have asked that, or the author's code.
+        """
+        asks = self.checkpoint.asked == TaskState.TASK_STATE_INPUT_REQUIRED
         return self.terminal or self.turn_done or (self.turn == self.turns and asks)
 
     def set_push_config(self, config: TaskPushNotificationConfig) -> None:

@@ -30,6 +30,7 @@ OPTIONS_FUNCTION = "a2a_agent_options"
 _LONGEST_RETRY_PAUSE = timedelta(minutes=1)
 _CANCEL_HOOK_ATTEMPTS = 2
 _ENDED_BY_HAND = "a2a-turn-ended-by-hand"
+_ENDED_BESIDE_A_QUESTION = "a2a-turn-ended-beside-a-question"
 
 
 class AgentTurns:
@@ -140,9 +141,15 @@ class AgentTurns:
         That is so when an operator has completed the activity by hand.
         """
         state = self._log.state
-        asks = state.interrupted and state.status_turn >= turn
-        said = state.turn > turn or (state.turn == turn and (state.turn_done or asks))
-        if said or state.terminal or self._cancel_requested or self._inbox:
+        over = state.turn > turn or (state.turn == turn and state.turn_done)
+        if over or state.terminal or self._cancel_requested or self._inbox:
+            return
+        # The author's code may ask as well, in whose words the agent has said nothing.
+        asks = state.turn == turn and bool(state.checkpoint.asked)
+        shown = state.turn == turn and state.interrupted and state.status_turn >= turn
+        if asks != shown and not workflow.patched(_ENDED_BESIDE_A_QUESTION):
+            asks = shown
+        if asks:
             return
         if workflow.patched(_ENDED_BY_HAND):
             self._log.emit_status(TaskState.TASK_STATE_COMPLETED)

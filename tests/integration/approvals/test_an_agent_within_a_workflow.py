@@ -23,6 +23,7 @@ from tests.integration.approvals.combined_flows import AgentInTheNextRun, TalksB
 from tests.support.in_process import Scripted
 from tests.support.logs import first_run
 from tests.support.resets import reset_to_the_start
+from tests.support.turns import complete_turn
 from tests.support.waiting import eventually, within
 
 SHORT_RUNS = AgentOptions(continue_as_new_after=10)
@@ -97,6 +98,30 @@ async def test_an_answer_that_comes_while_the_agent_works_keeps_nobody_waiting(
         done = await within(20, answering, what="the end")
         assert state_of(done) == "completed"
         assert len(done.artifacts) == 1
+
+
+async def test_an_attempt_that_fails_while_people_are_asked_is_made_again(
+    skipping: Client,
+) -> None:
+    agent = agent_within(AgentBesideQuestion)
+    async with running_agent(skipping, agent, max_cached_workflows=0) as running:
+        task = await running.send("say:busy chunks:2 flaky chunks:1", wait=False)
+        done = await running.until(task, "completed")
+        (artifact,) = done.artifacts
+        assert [part.text for part in artifact.parts] == ["1.0 ", "1.1 ", "1.0 "]
+        await running.replay()
+
+
+async def test_a_turn_completed_by_hand_while_people_are_asked_completes_the_task(
+    skipping: Client,
+) -> None:
+    agent = agent_within(AgentBesideQuestion)
+    async with running_agent(skipping, agent, max_cached_workflows=0) as running:
+        task = await running.send("chunks:1 gate", wait=False)
+        await running.told(task, "Which colour?")
+        await complete_turn(skipping, task.id, None)
+        await running.until(task, "completed")
+        await running.replay()
 
 
 async def test_people_are_not_asked_again_when_the_history_grows_long(skipping: Client) -> None:
