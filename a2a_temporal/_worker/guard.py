@@ -6,7 +6,9 @@ keep retrying, so that a rollback heals it.
 """
 
 import asyncio
+import builtins
 import json
+import sys
 from collections.abc import Awaitable
 from typing import Any
 
@@ -28,6 +30,7 @@ from a2a_temporal._worker.calls import CheckedCalls
 from a2a_temporal._worker.failures import client_text, tellable, text_of
 from a2a_temporal._worker.task_run import TaskRun, current_run
 
+_GROUPS = "a2a-task-groups"
 _STATUS_BYTES = 1000
 """More than a status without a text takes."""
 
@@ -111,13 +114,36 @@ async def _end(run: TaskRun, code: "asyncio.Task[Any]") -> Any:
     failure = code.exception()
     if failure is None:
         return await _finish(run, code.result())
-    if isinstance(failure, workflow.ContinueAsNewError) and not run.settled:
+    failure = _ungrouped(failure, canceled=canceled)
+    if isinstance(failure, workflow.ContinueAsNewError) and (run.hands_on or not run.settled):
         return await _switch(run)
     if isinstance(failure, workflow.NondeterminismError) or _is_of_the_engine(failure):
         raise failure
     if is_cancelled_exception(failure) and canceled:
         return await _cancel(run)
     return await _fail(run, failure)
+
+
+def _ungrouped(failure: BaseException, *, canceled: bool) -> BaseException:
+    """Return what counts of that which has ended an ``asyncio.TaskGroup``, else the failure itself.
+
+    A group cancels its other tasks once one has failed, so what those raise then says nothing.
+    """
+    leaves = _leaves(failure)
+    if leaves == [failure]:
+        return failure
+    failed = [each for each in leaves if not is_cancelled_exception(each)]
+    own = [each for each in failed if not _is_of_the_engine(each)]
+    found = [*own, *failed, *leaves][0]
+    as_canceled = canceled and is_cancelled_exception(found)
+    differs = as_canceled or isinstance(found, workflow.ContinueAsNewError)
+    return failure if differs and not workflow.patched(_GROUPS) else found
+
+
+def _leaves(failure: BaseException) -> list[BaseException]:
+    if sys.version_info >= (3, 11) and isinstance(failure, builtins.BaseExceptionGroup):
+        return [leaf for each in failure.exceptions for leaf in _leaves(each)]
+    return [failure]
 
 
 def _is_of_the_engine(failure: BaseException) -> bool:

@@ -84,6 +84,7 @@ class TaskRun:
                 self._first = ReceivedMessage(self._log.state.task.history[0], start.request)
         self._begun = self._done_so_far()
         self._turns: AgentTurns | None = None
+        self.hands_on = False  # a new run is to take over; the guard sees to what it is given
         self._handed_on: Any = None
         self._serving = asyncio.create_task(self._serve())
         # The loop is the workflow instance's own. A run id would not do: a replayer in this process
@@ -335,7 +336,11 @@ class TaskRun:
         self._handed_on = carried
         waiting = [*self._desk.messages, *self._log.inbox]
         also = {"desk": self._desk.carried(), "first": self._first is not None}
-        self._log.continue_as_new(waiting, also=also, author=carried)
+        try:
+            self._log.continue_as_new(waiting, also=also, author=carried)
+        except workflow.ContinueAsNewError:
+            self.hands_on = True
+            raise
 
     @property
     def settled(self) -> bool:
@@ -345,7 +350,8 @@ class TaskRun:
     async def switch(self) -> NoReturn:
         """Do what :meth:`continue_as_new` was called for, with all that has come since.
 
-        For the guard of the workflow, which calls it where the run could not end at once.
+        For the guard of the workflow: the author's code may have gone on for a while, and the run
+        may be one that cannot end at once.
         """
         await self._log.settle()
         self.continue_as_new(self._handed_on)
