@@ -46,7 +46,7 @@ class AgentActivities:
         reset = turn_input.run_id not in ("", info.workflow_run_id)
         if turn.turn > 1 or turn.attempt > 1 or reset:
             log = await self._read(turn.task_id)
-            if log.turn >= turn.turn and log.turn_over:
+            if log.turn > turn.turn or (log.turn == turn.turn and log.turn_over):
                 return self._options.continue_as_new_after
             task = log.task if log.turn else None
             if reset and log.turn == turn.turn:

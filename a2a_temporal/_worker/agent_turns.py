@@ -115,7 +115,8 @@ class AgentTurns:
         """Run one turn; returns after how much history a new run is to take over."""
         turn = self._log.agent_turn = self._turn_number()
         self._log.agent_given_up = False
-        attempts = 0
+        # After a reset the log may hold attempts that this run has yet to make.
+        attempts = self._log.state.attempt if self._log.state.turn >= turn else 0
         self.running = True
         try:
             while True:
