@@ -30,6 +30,7 @@ OPTIONS_FUNCTION = "a2a_agent_options"
 _LONGEST_RETRY_PAUSE = timedelta(minutes=1)
 _CANCEL_HOOK_ATTEMPTS = 2
 _ENDED_BY_HAND = "a2a-turn-ended-by-hand"
+_TAKEN_BY_THE_AUTHOR = "a2a-message-taken-by-the-author"
 _ENDED_BESIDE_A_QUESTION = "a2a-turn-ended-beside-a-question"
 
 
@@ -89,6 +90,9 @@ class AgentTurns:
             if self._log.state.terminal:
                 return
             if not self._inbox:
+                nothing_is_left = held_back and not self._log.inbox
+                if not nothing_is_left and workflow.patched(_TAKEN_BY_THE_AUTHOR):
+                    continue
                 self._log.emit_status(TaskState.TASK_STATE_COMPLETED)
                 return
             threshold = await self._run_turn(self._inbox.popleft())

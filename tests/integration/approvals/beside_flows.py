@@ -1,0 +1,78 @@
+"""Workflows that do something of their own while the agent waits."""
+
+import asyncio
+
+from temporalio import workflow
+
+from a2a_temporal.workflow import TaskRun, TaskStart, text_of
+
+
+@workflow.defn
+class TakesMessages:
+    """Takes a message that the agent would have been given, each time a signal says so."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Let the agent work."""
+        await self.task.run_agent()
+
+    @workflow.signal
+    async def take(self) -> None:
+        """Take the next message."""
+        self.task.add_artifact("ready", artifact_id="ready")
+        async for message in self.task.messages():
+            self.task.add_artifact(text_of(message), artifact_id="note")
+            break
+
+
+@workflow.defn
+class GoesOnAlone:
+    """Gives the agent up after a second, and goes on without it in a new run."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Give it a second, then begin anew."""
+        if self.task.carried is None:
+            try:
+                await asyncio.wait_for(self.task.run_agent(), 1)
+            except asyncio.TimeoutError:
+                self.task.continue_as_new("alone")
+        self.task.working("On my own")
+        async for _ in self.task.messages():
+            break
+
+
+@workflow.defn
+class AsksInTheNextRun:
+    """Asks in the run that begins when a signal says so."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+        self.next = False
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> str:
+        """Wait, begin anew, ask."""
+        if self.task.carried is None:
+            await workflow.wait_condition(lambda: self.next)
+            self.task.continue_as_new("next")
+        decision = await self.task.require_approval("Pay?")
+        said = [text_of(self.task.message)]
+        async for message in self.task.messages():
+            said.append(text_of(message))
+            break
+        return " ".join([decision.outcome, *said])
+
+    @workflow.signal
+    def begin_anew(self) -> None:
+        """Begin anew."""
+        self.next = True
