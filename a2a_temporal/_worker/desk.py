@@ -44,6 +44,7 @@ with workflow.unsafe.imports_passed_through():
 
 _APPROVERS = SearchAttributeKey.for_keyword_list(wire.APPROVERS_ATTRIBUTE)
 _PAUSES = "a2a-answers-in-several-steps"
+_IN_ORDER = "a2a-answers-in-order"
 _PAUSE = timedelta(milliseconds=1)
 _TIME_TO_READ = timedelta(seconds=3)
 _PLAIN = (type(None), dict, list, str, int, float, bool)
@@ -67,6 +68,14 @@ class Case:
     shown_at: datetime | None = None
 
 
+@dataclass(frozen=True)
+class _Signal:
+    """An answer that came by a signal of its own, and its place among all that has come."""
+
+    given: Answer | tuple[Verdict, Any]
+    arrival: int
+
+
 class Desk:
     """Receives answers for one task.
 
@@ -82,7 +91,7 @@ class Desk:
         self.messages: deque[ReceivedMessage] = deque()
         self._log = log
         self._cases: list[Case] = []
-        self._signals: deque[Answer | tuple[Verdict, Any]] = deque()
+        self._signals: deque[_Signal] = deque()
         self.asked = 0
         self._approvals = 0
         self._approvers: list[str] = []
@@ -111,12 +120,27 @@ class Desk:
             )
             while self._signals:
                 await self._room()
-                self._on_signal(self._signals.popleft())
+                self._work_on_the_next(message_first=False)
             while self._log.inbox:
                 await self._room()
-                self._on_message(self._log.inbox.popleft())
+                self._work_on_the_next(message_first=True)
             if self._outdated():
                 self._ask_again()
+
+    def _work_on_the_next(self, *, message_first: bool) -> None:
+        """Work on what came first, by a message or by a signal of its own.
+
+        Args:
+            message_first: Which of the two an older history would have taken.
+        """
+        if self._signals and self._log.inbox:
+            in_order = self._log.inbox[0].arrival < self._signals[0].arrival
+            if in_order != message_first and workflow.patched(_IN_ORDER):
+                message_first = in_order
+        if message_first:
+            self._on_message(self._log.inbox.popleft())
+        else:
+            self._on_signal(self._signals.popleft().given)
 
     async def _room(self) -> None:
         """Go on in the next workflow task when this one has published much.
@@ -201,7 +225,8 @@ class Desk:
     def _receiver(self, verdict: Verdict) -> Any:
         def receive(*values: Any) -> None:
             # A person types this: whatever it is, it must not fail the workflow.
-            self._signals.append((verdict, values[0] if len(values) == 1 else list(values) or None))
+            value = values[0] if len(values) == 1 else list(values) or None
+            self._take((verdict, value))
 
         return receive
 
@@ -211,7 +236,10 @@ class Desk:
             return
         if decision.token:
             self._seen[decision.token] = None
-        self._signals.append(decision)
+        self._take(decision)
+
+    def _take(self, given: Answer | tuple[Verdict, Any]) -> None:
+        self._signals.append(_Signal(given, next(self._log.arrivals)))
 
     def _on_signal(self, given: Answer | tuple[Verdict, Any]) -> None:
         token = given.token if isinstance(given, Answer) else ""

@@ -4,6 +4,7 @@ All state is created in ``__init__`` and must be reached from the workflow's ``@
 Signal handlers only append to the log; decisions belong into the workflow's main coroutine.
 """
 
+import itertools
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -37,10 +38,14 @@ _UPDATED = SearchAttributeKey.for_datetime(wire.UPDATED_ATTRIBUTE)
 
 @dataclass(frozen=True)
 class ReceivedMessage:
-    """A client message the workflow has yet to handle, with the call that brought it."""
+    """A client message the workflow has yet to handle, with the call that brought it.
+
+    ``arrival`` is its place among all that has come into this run; 0 for what was there before.
+    """
 
     message: Message
     request: dict[str, Any]
+    arrival: int = 0
 
 
 class TaskLog:
@@ -52,6 +57,7 @@ class TaskLog:
     Attributes:
         state: What the log says so far.
         inbox: Client messages nobody has looked at yet.
+        arrivals: Numbers what comes into this run, whichever signal brings it.
         agent_turn: The turn that the agent was given last; 0 once it was given up. After a reset
             the log may hold later turns, which Temporal has written into it again.
         agent_given_up: The author's code has canceled the agent, and given it nothing since.
@@ -61,6 +67,7 @@ class TaskLog:
     def __init__(self, start: TaskStart) -> None:
         self.state: LogState = begin(start)
         self.inbox: deque[ReceivedMessage] = deque()
+        self.arrivals = itertools.count(1)
         self.agent_turn = self.state.turn
         self.agent_given_up = False
         if start.snapshot is None:
@@ -170,7 +177,8 @@ class TaskLog:
         fold(self.state, entry)
         self._push.notice()
         if self.state.turns > before:
-            self.inbox.append(ReceivedMessage(self.state.task.history[-1], entry.request))
+            message = self.state.task.history[-1]
+            self.inbox.append(ReceivedMessage(message, entry.request, next(self.arrivals)))
 
     def _on_events(self, value: Any = None, *_: Any) -> None:
         entry = parse_signal(wire.EVENTS_SIGNAL, value)

@@ -95,3 +95,23 @@ async def test_of_several_bare_yeses_met_at_once_one_counts_and_none_for_what_co
         (record,) = await agent.records(task)
         assert record.request == "approval-1"
         await agent.replay()
+
+
+@pytest.mark.parametrize("cached", [0, 1000])
+@pytest.mark.parametrize("first", ["approve", "reject"])
+async def test_of_answers_by_different_doors_the_first_counts(
+    skipping: Client, cached: int, first: str
+) -> None:
+    async with running_agent(skipping, TwoInARow, max_cached_workflows=cached) as agent:
+        task = await agent.send("go")
+        await agent.stop_worker()
+        if first == "approve":
+            await agent.workflow(task).signal("approve")
+        await agent.send("reject", task=task, wait=False)
+        if first == "reject":
+            await agent.workflow(task).signal("approve")
+        await agent.start_worker()
+        await agent.told(task, "Do B?")
+        (record,) = await agent.records(task)
+        assert (record.request, record.decision) == ("approval-1", first)
+        await agent.replay()
