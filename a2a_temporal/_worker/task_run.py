@@ -43,6 +43,7 @@ with workflow.unsafe.imports_passed_through():
 T = TypeVar("T")
 
 _KEYS = uuid.UUID("0b9d1f0c-6f0e-5c55-8a41-6f3f6f1e2b77")
+_SAID_BEFORE = "a2a-said-before-this-run"
 _RARER_REMINDERS = "a2a-rarer-reminders"
 _RUN_ATTRIBUTE = "_a2a_task_run"
 
@@ -82,6 +83,7 @@ class TaskRun:
             self._desk.restore(start.snapshot.get("desk", {}))
             if start.snapshot.get("first"):
                 self._first = ReceivedMessage(self._log.state.task.history[0], start.request)
+            self._put_aside_what_was_said()
         self._begun = self._done_so_far()
         self._turns: AgentTurns | None = None
         self.hands_on = False  # a new run is to take over; the guard sees to what it is given
@@ -372,6 +374,12 @@ class TaskRun:
             await self._desk.serve()
         except Exception as failure:  # the guard turns it into the task's failure
             self.failure = failure
+
+    def _put_aside_what_was_said(self) -> None:
+        """Let no message of an earlier run answer what this one has yet to ask."""
+        if self._log.inbox and workflow.patched(_SAID_BEFORE):
+            self._desk.messages.extend(self._log.inbox)
+            self._log.inbox.clear()
 
     def _done_so_far(self) -> tuple[int, int]:
         """Return what grows when the author's code has waited for something, or asked."""

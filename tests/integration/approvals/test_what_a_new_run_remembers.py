@@ -1,0 +1,31 @@
+"""A new run takes over what was said and asked, and nothing of it counts as something else."""
+
+from a2a.types import Task
+from temporalio.client import Client
+
+from a2a_temporal.testing import RunningAgent, running_agent, state_of
+from tests.integration.approvals.beside_flows import AsksInTheNextRun
+from tests.support.logs import first_run
+from tests.support.waiting import eventually
+
+
+async def test_what_was_said_before_answers_nothing_that_the_new_run_asks(
+    skipping: Client,
+) -> None:
+    async with running_agent(skipping, AsksInTheNextRun) as running:
+        task = await running.send("go", wait=False)
+        await running.send("yes", task=task, wait=False)
+        await running.workflow(task).signal("begin_anew")
+        await eventually(lambda: _rests_in_a_new_run(running, task), within=20)
+        assert await running.records(task) == []
+        assert state_of(await running.until(task, "input-required")) == "input-required"
+        await running.approve(task, by="ann")
+        done = await running.until(task, "completed")
+        assert done.artifacts[0].parts[0].text == "approved go yes"
+        await running.replay()
+
+
+async def _rests_in_a_new_run(running: RunningAgent, task: Task) -> bool:
+    described = await running.workflow(task).describe()
+    busy = described.raw_description.HasField("pending_workflow_task")
+    return not busy and described.run_id != await first_run(running.temporal, task.id)
