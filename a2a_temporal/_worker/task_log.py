@@ -73,7 +73,7 @@ class TaskLog:
         if start.snapshot is None:
             self.inbox.append(ReceivedMessage(self.state.task.history[0], start.request))
         else:
-            self._restore_inbox(start.snapshot)
+            self._restore(start.snapshot)
         self._indexed: tuple[Any, int] = self._status_key()
         self._push = PushChild(self.state)
         self.step = Step()
@@ -156,6 +156,7 @@ class TaskLog:
         """
         carried = snapshot(self.state)
         carried["inbox"] = [[each.message.message_id, each.request] for each in waiting]
+        carried["agent"] = [self.agent_turn, self.agent_given_up]
         carried |= self._push.carried
         carried.update(also or {})
         start = replace(self.state.start, snapshot=carried, carried=author, push_config=None)
@@ -163,7 +164,8 @@ class TaskLog:
         self.step.check_payload(len(payload.data), "What a new run needs to take over")
         workflow.continue_as_new(start)
 
-    def _restore_inbox(self, carried: dict[str, Any]) -> None:
+    def _restore(self, carried: dict[str, Any]) -> None:
+        self.agent_turn, self.agent_given_up = carried.get("agent", [self.state.turn, False])
         history = {message.message_id: message for message in self.state.task.history}
         for message_id, request in carried.get("inbox", []):
             self.inbox.append(ReceivedMessage(history[message_id], request))
