@@ -207,7 +207,9 @@ def snapshot(state: LogState) -> dict[str, Any]:
     """Return ``state`` as plain JSON for the next run of the workflow (continue-as-new)."""
     checkpoint = state.checkpoint
     if state.turn_done:  # nothing of the turn is dropped any more
-        checkpoint = Checkpoint(asked=checkpoint.asked)
+        # Where it has ended with a question, its words are those in which it may be asked again.
+        said = checkpoint.message_ids if checkpoint.asked else set[str]()
+        checkpoint = Checkpoint(asked=checkpoint.asked, message_ids=said)
     return {
         "task": to_json(state.task),
         "accepted": {
