@@ -31,6 +31,7 @@ _LONGEST_RETRY_PAUSE = timedelta(minutes=1)
 _CANCEL_HOOK_ATTEMPTS = 2
 _ENDED_BY_HAND = "a2a-turn-ended-by-hand"
 _TAKEN_BY_THE_AUTHOR = "a2a-message-taken-by-the-author"
+_CANCELED_AGAIN = "a2a-agent-canceled-again"
 _ENDED_BESIDE_A_QUESTION = "a2a-turn-ended-beside-a-question"
 
 
@@ -62,13 +63,14 @@ class AgentTurns:
         self._inbox = inbox
         self._continue_as_new = continue_as_new
         self.running = False
+        self._turns: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Run turns until the task has ended; a cancel is let through once the agent has stopped.
 
         An agent that has ended the task otherwise by then was not canceled.
         """
-        turns = asyncio.create_task(self._run_turns())
+        turns = self._turns = asyncio.create_task(self._run_turns())
         try:
             await asyncio.shield(turns)
         except asyncio.CancelledError:
@@ -78,6 +80,16 @@ class AgentTurns:
             state = self._log.state
             if not state.terminal or state.task.status.state == TaskState.TASK_STATE_CANCELED:
                 raise
+        else:
+            if self._cancel_requested and not self._log.state.terminal:
+                raise asyncio.CancelledError  # whoever has called this is to end as well
+
+    async def stop(self) -> None:
+        """Stop the turn that is under way, unless that was begun, and wait until it has ended."""
+        if self._turns is not None and not self._cancel_requested:
+            self._cancel_requested = True
+            self._turns.cancel()
+        await workflow.wait_condition(lambda: not self.running)
 
     async def _run_turns(self) -> None:
         held_back = self._held_back()
@@ -110,7 +122,13 @@ class AgentTurns:
     async def _cancel(self, turns: "asyncio.Task[None]") -> None:
         self._cancel_requested = True
         turns.cancel()
-        await asyncio.wait([turns])
+        while not turns.done():
+            try:
+                await asyncio.wait([turns])
+            except asyncio.CancelledError:
+                # Of the task, as the author's code has given the agent up: it stops already.
+                if not workflow.patched(_CANCELED_AGAIN):
+                    raise
         # A turn that was just over has not told its agent.
         if not self._agent_told and not self._log.state.terminal:
             await self._run_cancel_hook()

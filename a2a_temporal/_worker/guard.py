@@ -30,6 +30,7 @@ from a2a_temporal._worker.calls import CheckedCalls
 from a2a_temporal._worker.failures import client_text, tellable, text_of
 from a2a_temporal._worker.task_run import TaskRun, current_run
 
+_AGENT_FIRST = "a2a-agent-stops-before-the-task"
 _GROUPS = "a2a-task-groups"
 _STATUS_BYTES = 1000
 """More than a status without a text takes."""
@@ -161,6 +162,8 @@ async def _switch(run: TaskRun) -> None:
 
 
 async def _cancel(run: TaskRun) -> None:
+    if not run.ended and run.agent_works and workflow.patched(_AGENT_FIRST):
+        await run.stop_agent()
     if not run.ended:
         await run.step.room_for(_STATUS_BYTES)
         run.cancel()

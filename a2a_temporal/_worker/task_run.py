@@ -329,7 +329,7 @@ class TaskRun:
                 "Call it when no request waits for an answer.",
                 non_retryable=True,
             )
-        if self._turns is not None and self._turns.running:
+        if self.agent_works:
             raise ApplicationError(
                 "continue_as_new was called while the agent works, whose turn would be lost. "
                 "run_agent(carried=...) does it by itself when it is time.",
@@ -343,6 +343,16 @@ class TaskRun:
         except workflow.ContinueAsNewError:
             self.hands_on = True
             raise
+
+    @property
+    def agent_works(self) -> bool:
+        """True while the agent has a turn, also one that is being stopped."""
+        return self._turns is not None and self._turns.running
+
+    async def stop_agent(self) -> None:
+        """Stop the agent's turn and wait until it has ended; for the guard of the workflow."""
+        if self._turns is not None:
+            await self._turns.stop()
 
     @property
     def settled(self) -> bool:

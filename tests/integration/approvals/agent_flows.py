@@ -78,3 +78,37 @@ class LongAgentAfterApproval:
         if self.task.carried != "approved":
             await self.task.require_approval("Let the agent work?")
         await self.task.run_agent(carried="approved")
+
+
+@workflow.defn
+class AgentWithTimeout:
+    """Gives the agent up after a second, in the way that its message names, or never."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Give it a second, then end the task."""
+        try:
+            match self.task.text:
+                case "wait_for":
+                    await asyncio.wait_for(self.task.run_agent(), 1)
+                case "timeout":
+                    async with vars(asyncio)["timeout"](1):  # which Python 3.10 does not have
+                        await self.task.run_agent()
+                case "sleep":
+                    agent = asyncio.create_task(self.task.run_agent())
+                    await workflow.sleep(1)
+                    agent.cancel()
+                    await workflow.wait_condition(agent.done)
+                case _:
+                    agent = asyncio.create_task(self._work())
+                    await workflow.wait_condition(agent.done)
+        except asyncio.TimeoutError:
+            self.task.fail("The agent was too slow.")
+
+    async def _work(self) -> None:
+        await self.task.run_agent()
+        self.task.complete("The agent has done it.")
