@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any
@@ -32,6 +32,7 @@ _CANCEL_HOOK_ATTEMPTS = 2
 _ENDED_BY_HAND = "a2a-turn-ended-by-hand"
 _TAKEN_BY_THE_AUTHOR = "a2a-message-taken-by-the-author"
 _CANCELED_AGAIN = "a2a-agent-canceled-again"
+_UNREAD_COUNT = "a2a-unread-messages-count"
 _ENDED_BESIDE_A_QUESTION = "a2a-turn-ended-beside-a-question"
 
 
@@ -193,9 +194,16 @@ class AgentTurns:
         That is the one the agent is to handle, or an answer that the author's code has taken since:
         whoever sent that waits for what the agent does now.
         """
+        handed_over = self._number_before(self._inbox)
+        number = self._number_before([*self._inbox, *self._log.inbox])
+        if number != handed_over and not workflow.patched(_UNREAD_COUNT):
+            return handed_over
+        return number
+
+    def _number_before(self, waiting: Iterable[ReceivedMessage]) -> int:
         state = self._log.state
-        waiting = (state.accepted[each.message.message_id].turn for each in self._inbox)
-        return min(waiting, default=state.turns + 1) - 1
+        turns = (state.accepted[each.message.message_id].turn for each in waiting)
+        return min(turns, default=state.turns + 1) - 1
 
     async def _run_attempts(self, turn_input: TurnInput) -> int | None:
         attempts = workflow.start_activity(

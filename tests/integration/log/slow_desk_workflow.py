@@ -1,0 +1,31 @@
+"""A workflow that hands its agent one message at a time, as a desk does that has much to do."""
+
+from collections import deque
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from a2a_temporal._log.entries import TaskStart
+    from a2a_temporal._worker.agent_turns import AgentTurns
+    from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
+
+
+@workflow.defn(sandboxed=False)
+class SlowDesk:
+    """Hands the first message over at once, and each further one at a signal."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self._log = TaskLog(start)
+        self._inbox: deque[ReceivedMessage] = deque([self._log.inbox.popleft()])
+        self._turns = AgentTurns(self._log, self._inbox, continue_as_new=lambda: None)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Let the agent work."""
+        await self._turns.run()
+
+    @workflow.signal
+    def hand_over(self) -> None:
+        """Hand the next message over."""
+        self._inbox.append(self._log.inbox.popleft())
