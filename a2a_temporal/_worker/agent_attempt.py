@@ -146,7 +146,7 @@ class Attempt:
         agent.cancel()
         await asyncio.wait([agent])
         if canceled:
-            await self._leave(threads, leaving=threads.running)
+            await self._leave(threads)
             return
         if _worker_stops():
             raise _handed_over()
@@ -172,12 +172,17 @@ class Attempt:
                     raise _handed_over() from None
         await stopping
 
-    async def _leave(self, threads: TurnThreads, *, leaving: bool) -> None:
-        """End a canceled turn, whose code has stopped."""
+    async def _leave(self, threads: TurnThreads, *, leaving: bool = False) -> None:
+        """End a canceled turn, whose code has stopped.
+
+        Args:
+            threads: What it may have left running, or its ``cancel()`` may leave.
+            leaving: Have the workflow wait no longer in any case.
+        """
         await self._look_at_task()
         await self._cancel_hook()
         with contextlib.suppress(LogClosedError, errors.PublicError):
-            await self._queue.finish(done=True, leaving=leaving)
+            await self._queue.finish(done=True, leaving=leaving or threads.running)
         if threads.running:
             await self._outlive(threads)
 
