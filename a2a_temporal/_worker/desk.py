@@ -172,6 +172,12 @@ class Desk:
         if case in self._cases:
             self._cases.remove(case)
 
+    def withdraw_all(self) -> None:
+        """Take every request off the desk and tell everybody: nobody is left who waits for it."""
+        asked = [request.summary for request in self.open_requests]
+        self._cases.clear()
+        self.publish(f"No longer asked: {' '.join(asked)}")
+
     def publish(
         self, text: str, *, record: Record | None = None, refused: str = "", token: str = ""
     ) -> None:

@@ -43,6 +43,7 @@ with workflow.unsafe.imports_passed_through():
 T = TypeVar("T")
 
 _KEYS = uuid.UUID("0b9d1f0c-6f0e-5c55-8a41-6f3f6f1e2b77")
+_ASKED_TOO_LATE = "a2a-asked-too-late-for-this-run"
 _SAID_BEFORE = "a2a-said-before-this-run"
 _RARER_REMINDERS = "a2a-rarer-reminders"
 _RUN_ATTRIBUTE = "_a2a_task_run"
@@ -366,6 +367,8 @@ class TaskRun:
         may be one that cannot end at once.
         """
         await self._log.settle()
+        if self._desk.open_requests and workflow.patched(_ASKED_TOO_LATE):
+            self._desk.withdraw_all()
         self.continue_as_new(self._handed_on)
 
     # ---------------------------------------------------------------- helpers

@@ -17,6 +17,7 @@ class TidiesUp:
     def __init__(self, start: TaskStart) -> None:
         self.task = TaskRun(start)
         self.tidy = False
+        self.asking: asyncio.Task[str] | None = None
 
     @workflow.run
     async def run(self, start: TaskStart) -> None:
@@ -28,6 +29,11 @@ class TidiesUp:
             await workflow.wait_condition(lambda: self.tidy)
             self.task.add_artifact("tidy", artifact_id="tidy")
             raise
+
+    @workflow.signal
+    def ask(self) -> None:
+        """Ask people as well, beside it all."""
+        self.asking = asyncio.create_task(self.task.require_input("Which colour?"))
 
     @workflow.signal
     def done(self) -> None:

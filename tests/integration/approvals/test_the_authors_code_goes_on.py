@@ -7,7 +7,7 @@ from a2a.types import CancelTaskRequest
 from temporalio.client import Client
 
 from a2a_temporal import Agent, AgentOptions
-from a2a_temporal.testing import running_agent, state_of
+from a2a_temporal.testing import running_agent, state_of, status_text
 from tests.integration.approvals.agent_flows import agent_within
 from tests.integration.approvals.handover_flows import AgentInAGroup, TidiesUp, watch
 from tests.support.in_process import CARD, Scripted
@@ -30,6 +30,24 @@ async def test_what_comes_and_is_published_meanwhile_reaches_the_next_run(
         await running.workflow(task).signal("done")
         done = await running.until(task, "completed")
         assert [each.artifact_id for each in done.artifacts] == ["tidy", "turn-2"]
+        await running.replay()
+
+
+async def test_what_is_asked_meanwhile_is_no_longer_asked_in_the_next_run(
+    skipping: Client,
+) -> None:
+    agent = agent_within(TidiesUp, options=SHORT_RUNS)
+    async with running_agent(skipping, agent) as running:
+        task = await running.send("ask:where?", wait=False)
+        await running.told(task, "Tidying up")
+        await running.workflow(task).signal("ask")
+        await running.told(task, "Which colour?")
+        await running.workflow(task).signal("done")
+        await running.told(task, "No longer asked: Which colour?")
+        asked = await running.until(task, "input-required")
+        assert (status_text(asked), await running.requests(task)) == ("where?", [])
+        done = await within(20, running.send("chunks:1", task=task), what="the end")
+        assert state_of(done) == "completed"
         await running.replay()
 
 
