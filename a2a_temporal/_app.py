@@ -30,6 +30,7 @@ from a2a_temporal._http.cards import PublicCard
 from a2a_temporal._http.extended_card import CardShowingHandler, refuse_anonymous
 from a2a_temporal._http.extensions import active_extensions, echo, requested_extensions
 from a2a_temporal._http.health import Health
+from a2a_temporal._http.leaving import while_awaited
 from a2a_temporal._http.limits import BodyLimit
 from a2a_temporal._http.resuming import opened, resumes
 from a2a_temporal._http.streams import EventStreams
@@ -200,8 +201,8 @@ class _Answering:
                     return refusal
             answering = endpoint(request)
             if resumes(request):
-                return self._finished(request, await opened(answering))
-            return self._finished(request, await answering)
+                answering = opened(answering)
+            return self._finished(request, await while_awaited(answering, request.receive))
 
         return Route(route.path, answer, methods=list(route.methods or ()))
 

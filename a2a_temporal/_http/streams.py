@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from a2a_temporal._http.extensions import cursor_of
+from a2a_temporal._http.leaving import client_leaves
 
 _PING = b": ping\r\n\r\n"
 _TICK_SECONDS = 0.25
@@ -134,7 +135,7 @@ class EventStream(Response):
         """Send events until they end, `end` is called, or the client leaves (then True)."""
         self._send = send
         sending = self._sending = asyncio.ensure_future(self._send_events(send))
-        leaving = asyncio.ensure_future(_client_leaves(receive))
+        leaving = asyncio.ensure_future(client_leaves(receive))
         self._streams.add(self)
         try:
             await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -176,11 +177,6 @@ def _encoded(event: SdkEvent, *, with_id: bool) -> bytes:
         data, name = event["data"], event.get("event")
     event_id = cursor_of(data) if with_id else None
     return ServerSentEvent(data.translate(_LINE_ENDS), event=name, id=event_id).encode()
-
-
-async def _client_leaves(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _close(events: AsyncIterable[SdkEvent]) -> None:

@@ -91,7 +91,7 @@ class Caller:
 
     async def raw(self, method: str, params: Json) -> httpx.Response:
         """Make a call and return the HTTP response as it is."""
-        return await self.http.send(self._request(method, params))
+        return await self.http.send(self.request(method, params))
 
     async def call(self, method: str, params: Json) -> Json:
         """Make a call of any method that answers at once; its result."""
@@ -103,7 +103,7 @@ class Caller:
 
     @asynccontextmanager
     async def _open(self, method: str, params: Json) -> AsyncGenerator[Frames]:
-        response = await self.http.send(self._request(method, params), stream=True)
+        response = await self.http.send(self.request(method, params), stream=True)
         try:
             if not response.headers["content-type"].startswith("text/event-stream"):
                 await response.aread()
@@ -117,7 +117,8 @@ class Caller:
         finally:
             await response.aclose()
 
-    def _request(self, method: str, params: Json) -> httpx.Request:
+    def request(self, method: str, params: Json) -> httpx.Request:
+        """Build the request of a call, to be sent in another way."""
         headers = {"A2A-Version": "1.0", **dict(self.headers)}
         if self.token is not None:
             headers["Authorization"] = f"Bearer {self.token}"

@@ -42,7 +42,8 @@ SECRET = "password=hunter2 at /srv/secret"
 class StubHandler(RequestHandler):
     """Does what the text of a message (or the id of a task) says.
 
-    `boom` raises an exception that no client may read; `silent` keeps a stream open.
+    `boom` raises an exception that no client may read; `silent` keeps a stream open, and a sender
+    waiting; `slow` makes a sender wait for the gate.
     """
 
     def __init__(self, client: object) -> None:
@@ -65,6 +66,9 @@ class StubHandler(RequestHandler):
         self.started = 0
         self.closed = 0
         self.contexts: list[ServerCallContext] = []
+        self.gate = asyncio.Event()
+        self.waiting = 0
+        self.finished = 0
 
     async def start(self) -> None:
         """Count."""
@@ -79,6 +83,8 @@ class StubHandler(RequestHandler):
     ) -> Task | Message:
         self.contexts.append(context)
         _check(_text(params))
+        if _text(params) in ("silent", "slow"):
+            await self._wait_for(self.gate if _text(params) == "slow" else asyncio.Event())
         return Message(message_id="m", role=Role.ROLE_AGENT, parts=[Part(text=_text(params))])
 
     async def on_message_send_stream(
@@ -133,6 +139,14 @@ class StubHandler(RequestHandler):
         self, params: GetExtendedAgentCardRequest, context: ServerCallContext
     ) -> AgentCard:
         raise RuntimeError(SECRET)
+
+    async def _wait_for(self, event: asyncio.Event) -> None:
+        self.waiting += 1
+        try:
+            await event.wait()
+            self.finished += 1
+        finally:
+            self.waiting -= 1
 
 
 async def stub_app(*, temporal_address: str = "127.0.0.1:9", **options: Any) -> Starlette:
