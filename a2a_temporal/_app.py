@@ -200,7 +200,7 @@ class _Answering:
                 if refusal is not None:
                     return refusal
             answering = endpoint(request)
-            if resumes(request):
+            if resumes(request, route.path):
                 answering = opened(answering)
             return self._finished(request, await while_awaited(answering, request.receive))
 

@@ -125,7 +125,7 @@ class EventStream(Response):
             if scope["method"] != "HEAD" and not self._streams.closed:
                 client_left = await self._run(receive, send)
         finally:
-            await _close(self._events)
+            await close(self._events)
         if not client_left:
             await _body(send, b"", more=False)
         if self.background is not None:
@@ -164,6 +164,13 @@ def events_of(response: EventSourceResponse) -> AsyncIterable[SdkEvent]:
     return cast("AsyncIterable[SdkEvent]", events)
 
 
+async def close(events: AsyncIterable[SdkEvent]) -> None:
+    """End what makes events, as far as it can be ended."""
+    aclose = getattr(events, "aclose", None)
+    if aclose is not None:
+        await aclose()
+
+
 async def _body(send: Send, chunk: bytes, *, more: bool = True) -> None:
     await send({"type": "http.response.body", "body": chunk, "more_body": more})
 
@@ -177,12 +184,6 @@ def _encoded(event: SdkEvent, *, with_id: bool) -> bytes:
         data, name = event["data"], event.get("event")
     event_id = cursor_of(data) if with_id else None
     return ServerSentEvent(data.translate(_LINE_ENDS), event=name, id=event_id).encode()
-
-
-async def _close(events: AsyncIterable[SdkEvent]) -> None:
-    aclose = getattr(events, "aclose", None)
-    if aclose is not None:
-        await aclose()
 
 
 def _web_server_stops() -> bool:

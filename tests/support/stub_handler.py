@@ -43,7 +43,7 @@ class StubHandler(RequestHandler):
     """Does what the text of a message (or the id of a task) says.
 
     `boom` raises an exception that no client may read; `silent` keeps a stream open, and a sender
-    waiting; `slow` makes a sender wait for the gate.
+    waiting; `slow` makes a sender wait for the gate; of `quiet` a stream tells nothing at all.
     """
 
     def __init__(self, client: object) -> None:
@@ -112,6 +112,8 @@ class StubHandler(RequestHandler):
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event]:
+        if params.id == "quiet":
+            await self._wait_for(asyncio.Event())
         async for event in _stream(params.id):
             yield event
 
