@@ -131,13 +131,45 @@ async def events_after(
 
 
 async def following(reader: Reader, missed: list[LogEvent]) -> AsyncIterator[LogEvent]:
-    """Yield what was missed, then what the reader, attached before that was read, has anew."""
-    for event in missed:
-        yield event
-    seen = {event.cursor for event in missed}
+    """Yield what was missed, then what the reader, attached before that was read, has anew.
+
+    A stream may live for days, so ``missed`` is emptied meanwhile.
+    """
+    told = _Told.by(missed)
+    missed.reverse()
+    while missed:
+        yield missed.pop()
     async for event in reader.events():
-        if event.cursor not in seen:
+        if not told.holds(event.cursor):
             yield event
+
+
+@dataclass(frozen=True)
+class _Told:
+    """The part of a log that a caller was told of; what a reader has of it was told before.
+
+    Attributes:
+        runs: Runs that were told to their ends.
+        last: The newest event that was told.
+    """
+
+    runs: frozenset[str] = frozenset()
+    last: Cursor | None = None
+
+    @classmethod
+    def by(cls, events: list[LogEvent]) -> "_Told":
+        """Return the part that ends with some events, which are in order and without gaps."""
+        if not events:
+            return cls()
+        last = events[-1].cursor
+        runs = {event.cursor.run_id for event in events}
+        return cls(frozenset(runs - {last.run_id}), last)
+
+    def holds(self, cursor: Cursor) -> bool:
+        """Say whether an event was told."""
+        if self.last is None or cursor.run_id != self.last.run_id:
+            return cursor.run_id in self.runs
+        return (cursor.event_id, cursor.index) <= (self.last.event_id, self.last.index)
 
 
 @dataclass(frozen=True)
