@@ -320,29 +320,28 @@ class Approvals:
                 raise RefusedError(ENDED) from error
             raise
         try:
-            return await self._outcome(state.task.id, token)
+            return await self._outcome(state, token)
         except (RPCError, RuntimeError, OSError, asyncio.TimeoutError, NoTaskError):
             # Stored it is, whatever keeps us from seeing what came of it.
             return Outcome(handled=False, token=token)
 
-    async def _outcome(self, task_id: str, token: str) -> Outcome:
-        loop = asyncio.get_running_loop()
-        until = loop.time() + _DECISION_WAIT.total_seconds()
-        async with self._followers.follow(task_id) as reader:
+    async def _outcome(self, state: LogState, token: str) -> Outcome:
+        with contextlib.suppress(asyncio.TimeoutError):
+            outcome = await within(_DECISION_WAIT, self._followed(state, token))
+            if outcome is not None:
+                return outcome
+        # A follower that ran cold may lag behind: look once more.
+        state = await within(_RPC_TIMEOUT, read_log(self._client, state.task.id))
+        return outcome_in(state, token) or not_counted(state, token)
+
+    async def _followed(self, state: LogState, token: str) -> Outcome | None:
+        """Follow a task until its log says what became of an answer, or ends without it."""
+        async with self._followers.follow(state.task.id, run_id=state.run_id) as reader:
             while True:
                 outcome = outcome_in(reader.state, token)
-                left = until - loop.time()
-                if outcome is not None:
+                if outcome is not None or reader.ended:
                     return outcome
-                if left <= 0 or reader.ended:
-                    break
-                try:
-                    await within(timedelta(seconds=left), reader.changed())
-                except asyncio.TimeoutError:
-                    break
-        # A follower that ran cold may lag behind: look once more.
-        state = await within(_RPC_TIMEOUT, read_log(self._client, task_id))
-        return outcome_in(state, token) or not_counted(state, token)
+                await reader.changed()
 
 
 def _version_of(page: ListWorkflowExecutionsResponse) -> str:
