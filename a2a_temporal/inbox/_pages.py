@@ -30,7 +30,7 @@ from a2a_temporal.inbox.authenticators import Authenticator
 
 logger = logging.getLogger("a2a_temporal.inbox")
 
-_TEMPORAL_FAILURES = (RPCError, RuntimeError, OSError, asyncio.TimeoutError)
+TEMPORAL_FAILURES = (RPCError, RuntimeError, OSError, asyncio.TimeoutError)
 
 STALE_FORM = (
     "This page was open for longer than your session. Nothing was sent; please check and press "
@@ -83,7 +83,7 @@ class Pages:
                 return self._views.unknown(request, person)
             except BadPageError:
                 return RedirectResponse(link(request, "/"), 303)
-            except _TEMPORAL_FAILURES as error:
+            except TEMPORAL_FAILURES as error:
                 logger.error("Temporal: %s", error)
                 text = self._trouble(error)
                 return self._views.message(request, 503, "Not available", text, person=person)
@@ -175,14 +175,20 @@ class Pages:
             return await self._decide(request, person, waiting, values)
         except UnknownTaskError:
             return self._views.unknown(request, person, Typed(values))
-        except _TEMPORAL_FAILURES as error:
+        except TEMPORAL_FAILURES as error:
             logger.error("Temporal: %s", error)
             reason = (
                 f"{UNREACHABLE} Whether your answer was stored is not known. Send it again: it "
                 "counts once."
             )
             return self._views.message(
-                request, 503, "Not sure", reason, person=person, typed=Typed(values), again=True
+                request,
+                503,
+                "Not sure",
+                reason,
+                person=person,
+                typed=Typed(values),
+                again="Send it again",
             )
 
     async def _decide(

@@ -1,5 +1,6 @@
 """Sign in and out; whoever was signed out while typing finds the page and the text again."""
 
+import logging
 import re
 from collections.abc import Mapping
 from urllib.parse import unquote
@@ -8,15 +9,19 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from a2a_temporal._server.approvals import Approvals, UnknownTaskError
+from a2a_temporal._server.parked import Person
 from a2a_temporal.inbox._answers import BadAnswerError, Typed, is_foreign, posted
+from a2a_temporal.inbox._pages import TEMPORAL_FAILURES, UNREACHABLE
 from a2a_temporal.inbox._sessions import is_own_form, renew
-from a2a_temporal.inbox._views import Views
+from a2a_temporal.inbox._views import Views, link
 from a2a_temporal.inbox.authenticators import (
     Authenticator,
     FormSignIn,
     RedirectSignIn,
     SignInError,
 )
+
+logger = logging.getLogger("a2a_temporal.inbox")
 
 _KEPT = "kept:"
 _NEXT = "next"
@@ -133,7 +138,24 @@ class SignIn:
             waiting = await self._approvals.task(person, task_id)
         except UnknownTaskError:
             return self._views.unknown(request, person, typed)
+        except TEMPORAL_FAILURES as error:
+            logger.error("Temporal: %s", error)
+            return self._not_available(request, person, next_path, typed)
         return self._views.task(request, person, waiting, typed=typed)
+
+    def _not_available(
+        self, request: Request, person: Person, next_path: str, typed: Typed
+    ) -> Response:
+        return self._views.message(
+            request,
+            503,
+            "Not available",
+            f"You are signed in again. {UNREACHABLE} Nothing was sent yet.",
+            person=person,
+            typed=typed,
+            again="Send it",
+            action=link(request, next_path.split("?")[0]),
+        )
 
     def _callback(self, request: Request) -> str:
         if self._public_url:

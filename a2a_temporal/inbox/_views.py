@@ -128,9 +128,14 @@ class Views:
         *,
         person: Person | None = None,
         typed: Typed | None = None,
-        again: bool = False,
+        again: str = "",
+        action: str = "",
     ) -> Response:
-        """Show a page that only says something; with ``again`` it offers to send the form again."""
+        """Show a page that only says something.
+
+        With ``again`` it has a button of that name, which sends what was typed: to ``action``, or
+        where it was sent before.
+        """
         return self.render(
             request,
             "message.html",
@@ -141,6 +146,7 @@ class Views:
             text=text,
             typed=typed,
             again=again,
+            action=action,
         )
 
     def unknown(self, request: Request, person: Person, typed: Typed | None = None) -> Response:

@@ -103,6 +103,26 @@ async def test_an_answer_that_could_not_be_sent_can_be_sent_again_as_it_was(
         assert again.values["do"] == "approve"
 
 
+async def test_what_was_typed_outlives_signing_in_while_temporal_is_away(client: Client) -> None:
+    async with Visitor(create_inbox(client, authenticator=TOKENS)) as visitor:
+        form = (await visitor.get("/sign-in")).forms[-1]
+        form.action = "/tasks/a%2Fb"
+        typed = {"request": "approval-1", "token": "t1", "comment": "Only <b>this</b> once\nok"}
+        page = await visitor.send(form, do="approve", **typed)
+        assert page.status == 401
+        page = await visitor.send(page.forms[-1], token="ann-secret-token")
+        assert page.status == 503
+        assert "You are signed in again. Temporal does not answer just now." in page.text
+        for _ in range(2):
+            again = page.form_of("approval-1")
+            assert {name: again.values[name] for name in typed} == typed
+            assert again.values["do"] == "approve"
+            again.action = again.action or page.path
+            assert again.action == "/tasks/a%2Fb"
+            page = await visitor.send(again)
+            assert page.status == 503
+
+
 async def test_signing_in_from_another_sites_form_is_refused(client: Client) -> None:
     async with Visitor(create_inbox(client, authenticator=TOKENS)) as visitor:
         form = (await visitor.get("/sign-in")).forms[-1]
