@@ -11,6 +11,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "a2a_inbox"
 _FORM_TOKEN = "form"
+_FITS = "session_fits"
+# Browsers drop a longer cookie without a word.
+_LARGEST_COOKIE = 4096
 
 
 class Sessions:
@@ -39,6 +42,7 @@ class Sessions:
         session = self._read(HTTPConnection(scope).cookies.get(COOKIE, ""))
         before = dict(session)
         scope["session"] = session
+        scope[_FITS] = lambda: len(self._cookie(scope, session)) <= _LARGEST_COOKIE
 
         async def send_with_cookie(message: Message) -> None:
             if message["type"] == "http.response.start" and session != before:
@@ -79,6 +83,12 @@ def is_own_form(request: Request, token: str) -> bool:
     return isinstance(expected, str) and secrets.compare_digest(
         expected.encode(), token.encode("utf-8", "surrogatepass")
     )
+
+
+def fits(request: Request) -> bool:
+    """Say whether browsers will keep this session, with the token that its forms are to carry."""
+    form_token(request)
+    return bool(request.scope[_FITS]())
 
 
 def renew(request: Request) -> None:

@@ -12,7 +12,7 @@ from a2a_temporal._server.approvals import Approvals, UnknownTaskError
 from a2a_temporal._server.parked import Person
 from a2a_temporal.inbox._answers import BadAnswerError, Typed, is_foreign, posted
 from a2a_temporal.inbox._pages import TEMPORAL_FAILURES, UNREACHABLE
-from a2a_temporal.inbox._sessions import is_own_form, renew
+from a2a_temporal.inbox._sessions import fits, is_own_form, renew
 from a2a_temporal.inbox._views import Views, link
 from a2a_temporal.inbox.authenticators import (
     Authenticator,
@@ -27,6 +27,10 @@ _KEPT = "kept:"
 _NEXT = "next"
 _TASK_PATH = "/tasks/"
 BACK_AGAIN = "You are signed in again. Nothing was sent yet: check and press the button again."
+TOO_MUCH_TO_KEEP = (
+    "What the sign-in says of you, your groups above all, is more than browsers keep in a cookie. "
+    "The operator has to have fewer groups named: those that are asked to decide."
+)
 
 
 class SignIn:
@@ -81,11 +85,14 @@ class SignIn:
         renew(request)
         request.session[_NEXT] = next_path
         try:
-            return await self._authenticator.begin(request, self._callback(request))
+            away = await self._authenticator.begin(request, self._callback(request))
         except SignInError as error:
             return self._views.sign_in(
                 request, next_path=next_path, typed=Typed(), status=503, problem=str(error)
             )
+        if not fits(request):
+            request.session[_NEXT] = "/"
+        return away
 
     async def callback(self, request: Request) -> Response:
         """Come back from there."""
@@ -93,6 +100,7 @@ class SignIn:
         if isinstance(self._authenticator, RedirectSignIn):
             try:
                 await self._authenticator.finish(request)
+                _check_size(request)
             except SignInError as error:
                 return self._views.sign_in(
                     request, next_path=next_path, typed=Typed(), status=401, problem=str(error)
@@ -122,6 +130,7 @@ class SignIn:
         renew(request)
         try:
             await self._authenticator.sign_in(request, values)
+            _check_size(request)
         except SignInError as error:
             return str(error)
         return ""
@@ -162,6 +171,17 @@ class SignIn:
             return f"{self._public_url.rstrip('/')}/sign-in/callback"
         base = f"{request.url.scheme}://{request.url.netloc}"
         return f"{base}{request.scope.get('root_path', '')}/sign-in/callback"
+
+
+def _check_size(request: Request) -> None:
+    """Let nobody in whose browser would drop the cookie, and send them to sign in for ever.
+
+    Raises:
+        SignInError: It would.
+    """
+    if not fits(request):
+        renew(request)
+        raise SignInError(TOO_MUCH_TO_KEEP)
 
 
 def local_path(path: str) -> str:

@@ -2,6 +2,7 @@
 
 import secrets
 import time
+import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -88,10 +89,11 @@ async def provider() -> AsyncIterator[Provider]:
         yield provider
 
 
-async def signed_in(provider: Provider, visitor: Visitor) -> Page:
+async def signed_in(provider: Provider, visitor: Visitor, address: str = "/tasks/x") -> Page:
     """Go the way of a browser: to the provider, and back."""
-    begun = await visitor.http.get("/sign-in/begin?next=/tasks/x", follow_redirects=False)
+    begun = await visitor.http.get(f"/sign-in/begin?next={address}", follow_redirects=False)
     assert begun.status_code == 302
+    assert len(begun.headers["set-cookie"]) <= 4096
     async with httpx.AsyncClient() as outside:
         back = (await outside.get(begun.headers["location"])).headers["location"]
     assert back.startswith(f"{ORIGIN}/sign-in/callback?")
@@ -147,3 +149,28 @@ async def test_a_provider_that_is_away_is_said_to_be(provider: Provider) -> None
         page = await visitor.get("/sign-in/begin")
         assert page.status == 503
         assert "does not answer" in page.text
+
+
+async def test_more_groups_than_a_cookie_holds_are_refused_in_words(provider: Provider) -> None:
+    cookies: list[str] = []
+
+    async def note(response: httpx.Response) -> None:
+        cookies.extend(response.headers.get_list("set-cookie"))
+
+    async with Visitor(await inbox_of(provider)) as visitor:
+        visitor.http.event_hooks = {"response": [note]}
+        for number, kept in ((20, True), (1000, False)):
+            provider.claims["groups"] = [str(uuid.uuid4()) for _ in range(number)]
+            page = await signed_in(provider, visitor)
+            assert ("ann@example.com" in page.text) is kept
+            assert ("more than browsers keep in a cookie" in page.text) is not kept
+            assert (page.status == 401) is not kept
+        assert "Sign in" in (await visitor.get("/")).text
+    assert max(len(cookie) for cookie in cookies) <= 4096
+
+
+async def test_people_who_come_from_a_very_long_address_are_signed_in(provider: Provider) -> None:
+    async with Visitor(await inbox_of(provider)) as visitor:
+        address = "/tasks/" + "".join(str(uuid.uuid4()) for _ in range(150))
+        page = await signed_in(provider, visitor, address)
+        assert "ann@example.com" in page.text
