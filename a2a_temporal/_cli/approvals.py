@@ -17,7 +17,12 @@ from a2a_temporal._cli.console import configure_logging, run
 from a2a_temporal._cli.options import profile_option
 from a2a_temporal._connect import connect
 from a2a_temporal._log.requests import Answer, RefusedError
-from a2a_temporal._server.approvals import Approvals, Outcome, UnknownTaskError
+from a2a_temporal._server.approvals import (
+    Approvals,
+    Outcome,
+    UnknownTaskError,
+    UnreadableTaskError,
+)
 from a2a_temporal._server.parked import Person, Waiting
 
 _PAGE = 100
@@ -173,16 +178,22 @@ def answer(
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False))
 @profile_option
 def export(query: str, output: Path | None, profile: str | None) -> None:
-    """Write every audit record as a line of JSON: who, when, how, about exactly what."""
+    """Write every audit record as a line of JSON: who, when, how, about exactly what.
+
+    Exits with 1 when records are missing, because the key or the storage of a task is not here.
+    """
 
     async def main(open_: Approvals) -> int:
         count = 0
+        unreadable: list[str] = []
         with _opened(output) as file:
-            async for record in open_.records(query):
+            async for record in open_.records(query, unreadable=unreadable):
                 file.write(json.dumps(record, ensure_ascii=False, sort_keys=True) + "\n")
                 count += 1
         click.echo(f"{count} {'record' if count == 1 else 'records'}", err=True)
-        return 0
+        if unreadable:
+            click.echo(f"Without those of {len(unreadable)} that cannot be read here.", err=True)
+        return int(bool(unreadable))
 
     _run(profile, main)
 
@@ -216,6 +227,9 @@ def _run(profile: str | None, main: Callable[[Approvals], Awaitable[int]]) -> No
                 return await main(open_)
             except UnknownTaskError as error:
                 raise click.ClickException(f"there is no task {str(error)!r}") from None
+            except UnreadableTaskError as error:
+                reason = f"task {error} cannot be read here: {error.__cause__}"
+                raise click.ClickException(reason) from None
             except RPCError as error:
                 raise click.ClickException(f"Temporal: {error.message}") from None
 

@@ -7,6 +7,7 @@ asked is read from the task's log; an answer is the signal ``a2a_decision``, dur
 import asyncio
 import contextlib
 import hashlib
+import logging
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -22,6 +23,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
+from a2a_temporal._log.history import LogUnreadableError
 from a2a_temporal._log.reading import NoTaskError, read_log
 from a2a_temporal._log.requests import (
     Answer,
@@ -35,7 +37,12 @@ from a2a_temporal._log.requests import (
 )
 from a2a_temporal._log.state import LogState
 from a2a_temporal._reconnecting import reconnecting
-from a2a_temporal._server.engine_errors import is_closed_workflow, is_missing_workflow, within
+from a2a_temporal._server.engine_errors import (
+    is_closed_workflow,
+    is_missing_workflow,
+    is_unreadable,
+    within,
+)
 from a2a_temporal._server.followers import Followers
 from a2a_temporal._server.parked import (
     Pending,
@@ -47,6 +54,8 @@ from a2a_temporal._server.parked import (
     waiting_query,
     why_not,
 )
+
+logger = logging.getLogger("a2a_temporal.server")
 
 _RPC_TIMEOUT = timedelta(seconds=5)
 _DECISION_WAIT = timedelta(seconds=5)
@@ -67,6 +76,13 @@ class UnknownTaskError(LookupError):
     """There is no such task for this person."""
 
 
+class UnreadableTaskError(Exception):
+    """A task cannot be read by this process: it lacks the key, or the file, of what the task holds.
+
+    Its cause says which.
+    """
+
+
 class BadPageError(ValueError):
     """The page token is not one that :meth:`Approvals.waiting` gave out."""
 
@@ -75,12 +91,14 @@ class BadPageError(ValueError):
 class Page:
     """Some of the parked tasks; ``next_token`` is empty on the last page.
 
-    ``version`` is what :meth:`Approvals.version` returns while nothing changes.
+    ``version`` is what :meth:`Approvals.version` returns while nothing changes; ``unreadable`` says
+    how many tasks are left out because they cannot be read here.
     """
 
     tasks: list[Waiting] = field(default_factory=list[Waiting])
     next_token: bytes = b""
     version: str = ""
+    unreadable: int = 0
 
 
 @dataclass(frozen=True)
@@ -124,7 +142,8 @@ class Approvals:
     ) -> Page:
         """Return the parked tasks this person may decide or answer, newest first within a page.
 
-        A task that moved on while the page was read is left out, so a page may be short.
+        A task that moved on while the page was read is left out, and one that cannot be read here,
+        so a page may be short.
 
         Args:
             person: Who looks.
@@ -137,9 +156,10 @@ class Approvals:
             temporalio.service.RPCError: Temporal did not answer.
         """
         page = await self._list(person, view, size, token)
-        found = await self._read_all(person, [e.execution.workflow_id for e in page.executions])
+        ids = [each.execution.workflow_id for each in page.executions]
+        found, unreadable = await self._read_all(person, ids)
         parked = [task for task in found if task.state.interrupted]
-        return Page(parked, page.next_page_token, _version_of(page))
+        return Page(parked, page.next_page_token, _version_of(page), len(unreadable))
 
     async def version(
         self, person: Person, *, view: View = "decide", size: int = 25, token: bytes = b""
@@ -169,6 +189,7 @@ class Approvals:
 
         Raises:
             UnknownTaskError: There is no such task for this person.
+            UnreadableTaskError: The key or the storage of the task is not here.
             temporalio.service.RPCError: Temporal did not answer.
         """
         try:
@@ -179,6 +200,10 @@ class Approvals:
         except RPCError as error:
             if is_missing_workflow(error) or error.status == RPCStatusCode.INVALID_ARGUMENT:
                 raise UnknownTaskError(task_id) from error
+            raise
+        except LogUnreadableError as error:
+            if is_unreadable(error):
+                raise UnreadableTaskError(task_id) from error.__cause__ or error
             raise
         if not person.may_see(waiting.state):
             raise UnknownTaskError(task_id)
@@ -194,6 +219,7 @@ class Approvals:
 
         Raises:
             UnknownTaskError: There is no such task for this person.
+            UnreadableTaskError: The key or the storage of the task is not here; nothing was sent.
             RefusedError: The answer cannot count; nothing was sent.
             temporalio.service.RPCError: Temporal did not answer; send it again.
         """
@@ -223,23 +249,28 @@ class Approvals:
             raise RefusedError("Nothing waits for an approval in this task.")
         return await self._send(waiting.state, wire.DECISION_SIGNAL, asdict(answer), answer.token)
 
-    async def records(self, query: str = "") -> AsyncIterator[dict[str, Any]]:
+    async def records(
+        self, query: str = "", *, unreadable: list[str] | None = None
+    ) -> AsyncIterator[dict[str, Any]]:
         """Yield every audit record there is, task by task, as plain JSON.
 
         Args:
             query: A visibility query that narrows the tasks down.
+            unreadable: Gets the ids of tasks whose records are missing, as their key or storage is
+                not here.
         """
         condition = f"{wire.AGENT_ATTRIBUTE} IS NOT NULL"
+        left_out = [] if unreadable is None else unreadable
         ids: list[str] = []
         async for execution in self._client.list_workflows(
             f"({query}) AND {condition}" if query else condition
         ):
             ids.append(execution.id)
             if len(ids) == _RECORDS_CHUNK:
-                for record in await self._records_of(ids):
+                for record in await self._records_of(ids, left_out):
                     yield record
                 ids = []
-        for record in await self._records_of(ids):
+        for record in await self._records_of(ids, left_out):
             yield record
 
     async def _list(
@@ -263,18 +294,30 @@ class Approvals:
                 raise BadPageError("That page does not exist.") from error
             raise
 
-    async def _read_all(self, person: Person, task_ids: Sequence[str]) -> list[Waiting]:
+    async def _read_all(
+        self, person: Person, task_ids: Sequence[str]
+    ) -> tuple[list[Waiting], list[str]]:
+        """Return the tasks there are for a person, and the ids of those that cannot be read."""
+        unreadable: list[str] = []
+
         async def read(task_id: str) -> Waiting | None:
-            with contextlib.suppress(UnknownTaskError):
+            try:
                 return await self.task(person, task_id)
-            return None
+            except UnknownTaskError:
+                return None
+            except UnreadableTaskError as error:
+                # The other tasks must not be lost to people with this one.
+                logger.error("Task %s is left out. It cannot be read: %s", task_id, error.__cause__)
+                unreadable.append(task_id)
+                return None
 
         found = await asyncio.gather(*(read(task_id) for task_id in task_ids))
-        return [task for task in found if task is not None]
+        return [task for task in found if task is not None], unreadable
 
-    async def _records_of(self, task_ids: list[str]) -> list[dict[str, Any]]:
+    async def _records_of(self, task_ids: list[str], unreadable: list[str]) -> list[dict[str, Any]]:
         operator = Person("", operator=True)
-        found = await self._read_all(operator, list(dict.fromkeys(task_ids)))
+        found, left_out = await self._read_all(operator, list(dict.fromkeys(task_ids)))
+        unreadable += left_out
         return [
             {
                 "task": task.task_id,
@@ -387,6 +430,7 @@ __all__ = [
     "Pending",
     "Person",
     "UnknownTaskError",
+    "UnreadableTaskError",
     "View",
     "Waiting",
     "not_counted",

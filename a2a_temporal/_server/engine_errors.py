@@ -82,6 +82,12 @@ def is_passing(error: BaseException) -> bool:
     return isinstance(error, (RuntimeError, ConnectionError, OSError, asyncio.TimeoutError))
 
 
+def is_unreadable(error: BaseException) -> bool:
+    """True when what a log holds cannot be read here, now or later: its key or file is not here."""
+    passing = (ConnectionError, TimeoutError, asyncio.TimeoutError)
+    return isinstance(error, LogUnreadableError) and not isinstance(error.__cause__, passing)
+
+
 @asynccontextmanager
 async def engine_errors() -> AsyncGenerator[None]:
     """Turn what Temporal raises in this block into the A2A error the client gets.

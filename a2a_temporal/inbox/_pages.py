@@ -17,6 +17,7 @@ from a2a_temporal._server.approvals import (
     Approvals,
     BadPageError,
     UnknownTaskError,
+    UnreadableTaskError,
     not_counted,
     outcome_in,
 )
@@ -81,6 +82,8 @@ class Pages:
                 return await endpoint(request, person)
             except UnknownTaskError:
                 return self._views.unknown(request, person)
+            except UnreadableTaskError as error:
+                return self._views.unreadable(request, person, error)
             except BadPageError:
                 return RedirectResponse(link(request, "/"), 303)
             except TEMPORAL_FAILURES as error:
@@ -105,6 +108,7 @@ class Pages:
             view=view,
             rows=[row_of(each, person) for each in page.tasks],
             total=max(total, len(page.tasks)),
+            unreadable=page.unreadable,
             first=first,
             # Stores give a token with the last full page as well.
             next=_next_link(request, view, page.next_token, first + size)
@@ -175,6 +179,8 @@ class Pages:
             return await self._decide(request, person, waiting, values)
         except UnknownTaskError:
             return self._views.unknown(request, person, Typed(values))
+        except UnreadableTaskError as error:
+            return self._views.unreadable(request, person, error, Typed(values))
         except TEMPORAL_FAILURES as error:
             logger.error("Temporal: %s", error)
             reason = (

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from a2a_temporal._server.approvals import Approvals, UnknownTaskError
+from a2a_temporal._server.approvals import Approvals, UnknownTaskError, UnreadableTaskError
 from a2a_temporal._server.parked import Person
 from a2a_temporal.inbox._answers import BadAnswerError, Typed, is_foreign, posted
 from a2a_temporal.inbox._pages import TEMPORAL_FAILURES, UNREACHABLE
@@ -147,6 +147,8 @@ class SignIn:
             waiting = await self._approvals.task(person, task_id)
         except UnknownTaskError:
             return self._views.unknown(request, person, typed)
+        except UnreadableTaskError as error:
+            return self._views.unreadable(request, person, error, typed)
         except TEMPORAL_FAILURES as error:
             logger.error("Temporal: %s", error)
             return self._not_available(request, person, next_path, typed)

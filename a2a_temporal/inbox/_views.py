@@ -1,5 +1,6 @@
 """Render the pages of the inbox."""
 
+import logging
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from jinja2 import Environment
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from a2a_temporal._server.approvals import ASKS_NOTHING, Outcome
+from a2a_temporal._server.approvals import ASKS_NOTHING, Outcome, UnreadableTaskError
 from a2a_temporal._server.parked import Person, Waiting
 from a2a_temporal.inbox._answers import Typed
 from a2a_temporal.inbox._conversation import (
@@ -23,6 +24,8 @@ from a2a_temporal.inbox._conversation import (
 from a2a_temporal.inbox._details_form import FormField, differs, form_for
 from a2a_temporal.inbox._sessions import form_token
 from a2a_temporal.inbox.authenticators import Authenticator, FormSignIn, RedirectSignIn
+
+logger = logging.getLogger("a2a_temporal.inbox")
 
 SIGNED_OUT = "You were signed out. Nothing was sent, and what you typed is kept."
 
@@ -156,6 +159,25 @@ class Views:
             404,
             "No such task",
             "There is no such task, it is too old to be kept, or it is not for you.",
+            person=person,
+            typed=typed,
+        )
+
+    def unreadable(
+        self,
+        request: Request,
+        person: Person,
+        error: UnreadableTaskError,
+        typed: Typed | None = None,
+    ) -> Response:
+        """Say that a task cannot be read here; what is missing is for the operator to know."""
+        logger.error("Task %s cannot be read: %s", error, error.__cause__)
+        return self.message(
+            request,
+            500,
+            "Cannot be read here",
+            "This inbox lacks the key this task is encrypted with, or the files that are kept for "
+            "it elsewhere. Tell its operator: the log says what is missing.",
             person=person,
             typed=typed,
         )

@@ -38,11 +38,11 @@ class Office:
         }
         self.inbox = self.new_inbox()
 
-    def new_inbox(self, **options: Any) -> Starlette:
-        """Return one more process's worth of inbox."""
+    def new_inbox(self, client: Client | None = None, **options: Any) -> Starlette:
+        """Return one more process's worth of inbox, with a client of its own if one is given."""
         tokens = BearerTokens(self.tokens)
         options = {"secret": "s" * 32, "temporal_ui": "https://temporal.example"} | options
-        return create_inbox(self.agent.temporal, authenticator=tokens, **options)
+        return create_inbox(client or self.agent.temporal, authenticator=tokens, **options)
 
     def name(self, who: str) -> str:
         """Return somebody's name in this test."""

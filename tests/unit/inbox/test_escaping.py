@@ -174,6 +174,7 @@ def test_a_hostile_row_stays_text() -> None:
             view="decide",
             rows=[row_of(waiting, ANN)],
             total=1,
+            unreadable=1,
             first=0,
             next="",
             start="/",
