@@ -12,7 +12,7 @@ from a2a.types.a2a_pb2 import Task, TaskArtifactUpdateEvent
 from a2a_temporal._server import follower
 from a2a_temporal._server.follower import LogEvent
 from tests.support.in_process import Scripted, Served, agent_worker, new_task_queue, served
-from tests.support.metrics import pending_history_polls
+from tests.support.metrics import held_history_polls
 from tests.support.streams import next_of, watching
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually
@@ -40,7 +40,7 @@ async def test_twenty_readers_of_a_task_cost_one_long_poll(
     stage: Stage, temporal: TemporalServer
 ) -> None:
     task_id = await stage.agent.start("say:a gate chunks:20")
-    before = await pending_history_polls(temporal)
+    before = await held_history_polls(temporal, await temporal.client())
     async with AsyncExitStack() as stack:
         streams = [
             await stack.enter_async_context(watching(stage.agent.subscribe(task_id)))
@@ -48,7 +48,7 @@ async def test_twenty_readers_of_a_task_cost_one_long_poll(
         ]
         for stream in streams:
             await stream.until(1)
-        assert await pending_history_polls(temporal) <= before + 1
+        assert await held_history_polls(temporal, await temporal.client()) <= before + 1
         stage.gate.set()
         for stream in streams:
             await stream.end()
@@ -58,7 +58,7 @@ async def test_twenty_readers_of_a_task_cost_one_long_poll(
 
 
 async def test_the_poll_ends_with_its_last_reader(stage: Stage, temporal: TemporalServer) -> None:
-    before = await pending_history_polls(temporal)
+    before = await held_history_polls(temporal, await temporal.client())
     task_id = await stage.agent.start("ask")
     async with watching(stage.agent.subscribe(task_id)) as stream:
         await stream.until(1)
@@ -119,4 +119,4 @@ async def test_readers_that_come_and_go_disturb_no_other(stage: Stage) -> None:
 
 
 async def _pending_at_most(server: TemporalServer, number: int) -> bool:
-    return await pending_history_polls(server) <= number
+    return await held_history_polls(server, await server.client()) <= number
