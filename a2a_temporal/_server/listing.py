@@ -26,10 +26,9 @@ from a2a.utils.errors import (
 from a2a.utils.task import apply_history_length, validate_history_length, validate_page_size
 from temporalio.client import Client
 
-from a2a_temporal._log.history import LogUnreadableError
 from a2a_temporal._log.state import LogState
 from a2a_temporal._server.call import Caller
-from a2a_temporal._server.engine_errors import engine_errors
+from a2a_temporal._server.engine_errors import engine_errors, is_unreadable
 from a2a_temporal._server.task_index import TaskFilter, TaskIndex, TaskRow
 from a2a_temporal._server.tasks import Tasks
 
@@ -124,7 +123,7 @@ class Listing:
                 try:
                     return await self._read(caller, row, wanted)
                 except InternalError as error:
-                    if not _is_unreadable(error):
+                    if error.__cause__ is None or not is_unreadable(error.__cause__):
                         raise
                     # The other tasks must not be lost to their owner with this one.
                     logger.error("Task %s is left out of a list: it cannot be read", row.task_id)
@@ -233,13 +232,6 @@ class _Walk:
             return width
         wanted = len(newest_first) * 2 * self._size // found
         return top - newest_first[min(wanted, len(newest_first) - 1)] + 1
-
-
-def _is_unreadable(error: Exception) -> bool:
-    """Say whether reading failed at what the log holds: its key or its file is not here."""
-    unread = error.__cause__
-    passing = (ConnectionError, TimeoutError, asyncio.TimeoutError)
-    return isinstance(unread, LogUnreadableError) and not isinstance(unread.__cause__, passing)
 
 
 def _close_enough(empty: tuple[int, int], full: tuple[int, int], *, patient: bool) -> int:
