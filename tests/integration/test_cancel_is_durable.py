@@ -1,7 +1,7 @@
 """A cancel that cannot be carried out now is carried out later, without being asked again."""
 
 from tests.conftest import NewCluster
-from tests.support.cluster import Cluster
+from tests.support.cluster import Cluster, Options
 from tests.support.processes import stopwatch
 from tests.support.results import state
 from tests.support.waiting import eventually, steadily, within
@@ -34,7 +34,8 @@ async def _becomes_canceled(cluster: Cluster, task_id: str) -> None:
 
 
 async def test_a_frozen_worker_obeys_when_it_wakes(new_cluster: NewCluster) -> None:
-    async with new_cluster() as cluster:
+    # It sleeps for about as long as a silent worker counts as alive; this one is not given up.
+    async with new_cluster(options=Options(worker=("--heartbeat-timeout=60",))) as cluster:
         task = await cluster.caller.start("sleep 120")
         await eventually(lambda: cluster.ledger.count(task["id"], "tick") > 1, within=15)
         (worker,) = cluster.workers
