@@ -3,6 +3,9 @@
 Temporal would refuse the whole workflow task, which is then tried again for ever, its task WORKING.
 Here the author's own call raises, and says how large what was. What the library itself hands to its
 delivery workflow always leaves: a request has room for it beyond what a step may hold.
+
+A payload codec of the user's own may make payloads smaller than what is seen here: then nothing is
+refused.
 """
 
 from collections.abc import Sequence
@@ -21,7 +24,7 @@ from a2a_temporal._log import wire
 from a2a_temporal._worker.task_run import current_run
 from a2a_temporal.errors import PublicError
 
-_OWN_CALLS = "a2a-own-calls-leave-with-full-steps"
+_CHECKED = "a2a-calls-are-checked"
 
 
 class CheckedCalls(WorkflowOutboundInterceptor):
@@ -61,5 +64,5 @@ def _check(values: Sequence[Any], what: str, *, own: bool = False) -> None:
     try:
         run.step.call([len(payload.data) for payload in payloads], what)
     except PublicError:
-        if not (own and workflow.patched(_OWN_CALLS)):
+        if not own and workflow.patched(_CHECKED):
             raise

@@ -45,6 +45,7 @@ with workflow.unsafe.imports_passed_through():
 _APPROVERS = SearchAttributeKey.for_keyword_list(wire.APPROVERS_ATTRIBUTE)
 _PAUSES = "a2a-answers-in-several-steps"
 _IN_ORDER = "a2a-answers-in-order"
+_ONLY_WHO_WAS = "a2a-only-who-was-given-up"
 _PAUSE = timedelta(milliseconds=1)
 _TIME_TO_READ = timedelta(seconds=3)
 _PLAIN = (type(None), dict, list, str, int, float, bool)
@@ -375,12 +376,19 @@ class Desk:
         if self._cases:
             return not ours or ids != self._ids()
         if self._log.agent_asks is None:
-            given_up = self._log.agent_given_up and log.turn > 0
-            return ours or (log.interrupted and given_up)
+            return ours or (log.interrupted and self._agent_was_given_up())
         if self.messages or self._log.inbox:
             return False  # the agent is about to read an answer
         # Whoever sent what the author's code has taken waits for the agent's question as well.
         return not log.interrupted or log.status_turn < log.turns
+
+    def _agent_was_given_up(self) -> bool:
+        log = self._log.state
+        given_up = self._log.agent_given_up and log.turn > 0
+        in_older_histories = log.turn > self._log.agent_turn
+        if given_up != in_older_histories and not workflow.patched(_ONLY_WHO_WAS):
+            return in_older_histories
+        return given_up
 
     def _ask_again(self) -> None:
         if self._cases:

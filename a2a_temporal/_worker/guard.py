@@ -116,7 +116,7 @@ async def _end(run: TaskRun, code: "asyncio.Task[Any]") -> Any:
     if failure is None:
         return await _finish(run, code.result())
     failure = _ungrouped(failure, canceled=canceled)
-    if isinstance(failure, workflow.ContinueAsNewError) and (run.hands_on or not run.settled):
+    if isinstance(failure, workflow.ContinueAsNewError) and run.hands_on:
         return await _switch(run)
     if isinstance(failure, workflow.NondeterminismError) or _is_of_the_engine(failure):
         raise failure

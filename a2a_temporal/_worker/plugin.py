@@ -18,6 +18,7 @@ from temporalio.worker import (
 )
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
+from a2a_temporal._encryption import EncryptionCodec
 from a2a_temporal._push_options import PushOptions
 from a2a_temporal._worker.agent_activity import AgentActivities
 from a2a_temporal._worker.agent_turns import OPTIONS_FUNCTION
@@ -151,7 +152,8 @@ class A2APlugin(SimplePlugin):
 def _limits(converter: DataConverter) -> StepLimits:
     storage = converter.external_storage
     stored_from = storage.payload_size_threshold if storage is not None else None
-    return StepLimits(entry_limit(converter), stored_from)
+    known = isinstance(converter.payload_codec, EncryptionCodec | None)
+    return StepLimits(entry_limit(converter), stored_from, known)
 
 
 def _check_executor(executor: object) -> None:

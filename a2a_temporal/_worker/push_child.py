@@ -88,7 +88,8 @@ class PushChild:
             rest = POKE_INTERVAL - (workflow.now() - poked)
             if rest > timedelta(0):
                 await asyncio.sleep(rest.total_seconds())
-            await workflow.wait_condition(lambda: self._started)
+            if not self._started:  # to wait for what is so already takes a turn of the loop as well
+                await workflow.wait_condition(lambda: self._started)
             poked = workflow.now()
             self._told = self._noticed
             if self._orphaned:

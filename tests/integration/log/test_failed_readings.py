@@ -214,6 +214,19 @@ async def test_of_two_messages_with_one_id_sent_at_once_one_is_refused(
     assert len((await agent.get(task_id)).history) == 2
 
 
+async def test_what_json_cannot_express_makes_no_other_message(
+    waiting: tuple[Served, str],
+) -> None:
+    agent, task_id = waiting
+    message = request("more", task_id, wait=False)
+    # A field of a later version of the protocol, as it comes over gRPC.
+    message.message.MergeFromString(b"\xa2\x06\x03new")
+    for _ in range(2):
+        answer = await agent.handler.on_message_send(message, CALL)
+        assert isinstance(answer, Task)
+    assert len((await agent.get(task_id)).history) == 2
+
+
 async def test_a_blocking_call_keeps_no_events(client: Client, followed: list[Follower]) -> None:
     async with served(client, new_task_queue()) as agent:
         sending = asyncio.create_task(agent.send("ask"))
