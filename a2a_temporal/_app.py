@@ -16,7 +16,7 @@ from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
 from a2a.server.routes.common import ServerCallContextBuilder
 from a2a.types import AgentCard
 from a2a.utils.error_handlers import build_rest_error_payload
-from a2a.utils.errors import A2AError, InvalidRequestError
+from a2a.utils.errors import A2AError, InvalidParamsError, InvalidRequestError
 from sse_starlette.sse import EventSourceResponse
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -34,6 +34,7 @@ from a2a_temporal._http.leaving import while_awaited
 from a2a_temporal._http.limits import BodyLimit
 from a2a_temporal._http.resuming import opened, resumes
 from a2a_temporal._http.streams import EventStreams
+from a2a_temporal._http.texts import NO_TEXT, is_text
 from a2a_temporal._http.v0_3 import JsonRpcV03, rest_routes
 from a2a_temporal._server.handler import TemporalRequestHandler
 from a2a_temporal._server.resume import URI as RESUMABLE_STREAMS
@@ -43,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_MAX_BODY_BYTES = 10 * 1024 * 1024
 
-_PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
+_PARSE_ERROR, _INVALID_REQUEST, _INVALID_PARAMS = -32700, -32600, -32602
 _FIRST_START_SECONDS = 3.0
 _LONGEST_PAUSE_SECONDS = 15.0
 _SETTLE_SECONDS = 0.2
@@ -225,11 +226,11 @@ def _decoded(route: BaseRoute) -> BaseRoute:
     async def answer(request: Request) -> Response:
         body = await request.body()
         try:
-            if body:
-                json.loads(body)
+            value = json.loads(body) if body else None
         except (ValueError, RecursionError):
-            error = InvalidRequestError(message="The request body is not valid JSON")
-            return JSONResponse(build_rest_error_payload(error), status_code=400)
+            return _rest_error(InvalidRequestError(message="The request body is not valid JSON"))
+        if not is_text(body, value):
+            return _rest_error(InvalidParamsError(message=NO_TEXT))
         return await endpoint(request)
 
     return Route(route.path, answer, methods=list(route.methods or ()))
@@ -243,12 +244,18 @@ def _parsed(route: BaseRoute) -> BaseRoute:
 
     async def answer(request: Request) -> Response:
         try:
-            request.state.json = await request.json()
+            value = request.state.json = await request.json()
         except (ValueError, RecursionError):
             return JSONResponse(_rpc_error(_PARSE_ERROR, "The request body is not valid JSON"))
+        if not is_text(await request.body(), value):
+            return JSONResponse(_rpc_error(_INVALID_PARAMS, NO_TEXT))
         return await endpoint(request)
 
     return Route(route.path, answer, methods=list(route.methods or ()))
+
+
+def _rest_error(error: A2AError) -> Response:
+    return JSONResponse(build_rest_error_payload(error), status_code=400)
 
 
 def _refusal(rpc_path: str, max_bytes: int) -> Callable[[str], Response]:

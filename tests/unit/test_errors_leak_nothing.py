@@ -55,6 +55,7 @@ async def test_nor_does_it_reach_a_0_3_client(method: str, text: str) -> None:
     assert "hunter2" not in response.text + rest.text
 
 
+_RAW = ("utf-8", "surrogatepass")
 OLD_CALLS: list[tuple[str, dict[str, object]]] = [
     ("message/send", {"metadata": {"x": 10**400}}),
     ("message/stream", {"metadata": {"x": 10**400}}),
@@ -88,6 +89,39 @@ async def test_what_0_3_can_say_and_1_0_cannot_is_the_clients_error(
     assert error["code"] == -32602, error
     assert "codec" not in response.text
     assert "int too large" not in response.text
+
+
+@pytest.mark.parametrize("version", ["1.0", "0.3"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"method": "CancelTask", "params": "\ud800"},
+        {"method": "\ud800", "params": {}},
+        {"method": "GetTask", "params": {"id": "\ud800"}},
+        {"method": "GetTask", "params": {"\ud800": "t"}},
+    ],
+)
+async def test_a_part_of_a_character_is_the_clients_error(
+    version: str, body: dict[str, object]
+) -> None:
+    body = {"jsonrpc": "2.0", "id": "\ud800", **body}
+    headers = {"A2A-Version": version}
+    for content in (json.dumps(body).encode(), json.dumps(body, ensure_ascii=False).encode(*_RAW)):
+        async with in_process(await stub_app()) as caller:
+            response = await caller.http.post("/", content=content, headers=headers)
+            rest = await caller.http.post("/message:send", content=content, headers=headers)
+        assert response.json()["error"]["code"] == -32602, response.text
+        assert "come in pairs" in response.json()["error"]["message"]
+        assert rest.status_code == 400
+
+
+async def test_whole_characters_are_text_however_they_are_written() -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": "\U0001f600 \ud55c"}}
+    for content in (json.dumps(body).encode(), json.dumps(body, ensure_ascii=False).encode()):
+        async with in_process(await stub_app()) as caller:
+            headers = {"A2A-Version": "1.0"}
+            response = await caller.http.post("/", content=content, headers=headers)
+        assert "come in pairs" not in response.text
 
 
 async def test_a_request_0_3_does_not_know_is_refused_by_the_names_of_its_fields() -> None:
