@@ -90,9 +90,9 @@ class Step:
         Raises:
             PublicError: They cannot.
         """
-        size = sum(self._sent(each) for each in sizes)
         if not self._limits.known:
             return
+        size = sum(map(self._sent, sizes))
         self._check_sent(size, what)
         self._called = (_now(), self._arguments + size)
 

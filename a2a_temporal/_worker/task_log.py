@@ -128,13 +128,11 @@ class TaskLog:
         # A task too large to be carried over stays in its run, for as long as the engine lets it.
         return self.step.holds(snapshot(self.state))
 
-    @property
-    def settled(self) -> bool:
-        """True when nothing holds up the end of this run, so that what it hands over is all."""
-        return self._push.settled
-
     async def settle(self) -> None:
-        """Wait for that. A message that came after the hand-over would be lost."""
+        """Wait until nothing holds up the end of this run, so that what it hands over is all.
+
+        A message that came after the hand-over would be lost.
+        """
         await self._push.settle()
 
     def continue_as_new(

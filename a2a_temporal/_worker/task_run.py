@@ -355,11 +355,6 @@ class TaskRun:
         if self._turns is not None:
             await self._turns.stop()
 
-    @property
-    def settled(self) -> bool:
-        """True when this run can end at once."""
-        return self._log.settled
-
     async def switch(self) -> NoReturn:
         """Do what :meth:`continue_as_new` was called for, with all that has come since.
 

@@ -66,11 +66,7 @@ async def test_a_full_step_has_room_for_the_end(
 async def test_a_full_step_has_room_for_a_failure(
     agent: RunningAgent, steps: str, text: str
 ) -> None:
-    task = await agent.send(steps)
-    assert state_of(task) == "failed"
-    assert text in status_text(task)
-    await _is_closed(agent, task.id, WorkflowExecutionStatus.FAILED)
-    await agent.replay()
+    await _fails(agent, steps, text)
 
 
 async def test_a_result_that_is_too_large_leaves_a_completed_task_completed(
@@ -101,11 +97,7 @@ async def test_what_no_new_run_can_take_over_fails_the_task(
 async def test_what_no_activity_can_be_given_fails_the_task(
     agent: RunningAgent, steps: str, text: str
 ) -> None:
-    task = await agent.send(steps)
-    assert state_of(task) == "failed"
-    assert text in status_text(task)
-    await _is_closed(agent, task.id, WorkflowExecutionStatus.FAILED)
-    await agent.replay()
+    await _fails(agent, steps, text)
 
 
 async def test_what_an_activity_can_be_given_reaches_it(agent: RunningAgent) -> None:
@@ -137,6 +129,14 @@ async def test_what_a_storage_takes_costs_a_step_next_to_nothing(
     task = await storing.send(steps)
     assert (state_of(task), status_text(task)) == ("completed", "")
     assert sum(len(each.parts[0].text) for each in task.artifacts) == total
+
+
+async def _fails(agent: RunningAgent, steps: str, text: str) -> None:
+    task = await agent.send(steps)
+    assert state_of(task) == "failed"
+    assert text in status_text(task)
+    await _is_closed(agent, task.id, WorkflowExecutionStatus.FAILED)
+    await agent.replay()
 
 
 async def _is_closed(agent: RunningAgent, task_id: str, status: WorkflowExecutionStatus) -> None:
