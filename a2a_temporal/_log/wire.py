@@ -21,6 +21,17 @@ REJECT_SIGNAL: Final = "reject"
 ANSWER_SIGNAL: Final = "answer"
 DECISION_SIGNAL: Final = "a2a_decision"
 PUSH_CONFIG_SIGNAL: Final = "a2a_push_config"
+TASK_SIGNALS: Final = frozenset(
+    {
+        MESSAGE_SIGNAL,
+        EVENTS_SIGNAL,
+        APPROVE_SIGNAL,
+        REJECT_SIGNAL,
+        ANSWER_SIGNAL,
+        DECISION_SIGNAL,
+        PUSH_CONFIG_SIGNAL,
+    }
+)
 ENTRY_MEMO: Final = "a2a"
 START_MEMO: Final = "a2a_start"
 MESSAGE_HEADER: Final = "a2a_message"

@@ -25,6 +25,7 @@ from temporalio.worker import (
 )
 
 from a2a_temporal import errors
+from a2a_temporal._log import wire
 from a2a_temporal._log.protojson import from_json, to_json
 from a2a_temporal._worker.calls import CheckedCalls
 from a2a_temporal._worker.failures import client_text, tellable, text_of
@@ -32,6 +33,7 @@ from a2a_temporal._worker.task_run import TaskRun, current_run
 
 _AGENT_FIRST = "a2a-agent-stops-before-the-task"
 _GROUPS = "a2a-task-groups"
+_LOG_FIRST = "a2a-signals-run-after-the-log"
 _STATUS_BYTES = 1000
 """More than a status without a text takes."""
 
@@ -61,8 +63,14 @@ class TaskGuard(WorkflowInboundInterceptor):
         return await _end(run, code)
 
     async def handle_signal(self, input: HandleSignalInput) -> None:
-        """Run a signal handler; what it raises fails the task, not the workflow task."""
+        """Run a signal handler; what it raises fails the task, not the workflow task.
+
+        One of the author's begins once the log holds whatever came in the same workflow task: what
+        the handler emits stands behind all of that in the history.
+        """
         try:
+            if _comes_after_the_log(input.signal):
+                await asyncio.sleep(0)
             await super().handle_signal(input)
         except Exception as failure:
             if not _report(failure):
@@ -78,6 +86,11 @@ class TaskGuard(WorkflowInboundInterceptor):
             raise ApplicationError(
                 f"{type(failure).__name__}: {text_of(failure)}", type=type(failure).__name__
             ) from tellable(failure)
+
+
+def _comes_after_the_log(signal: str) -> bool:
+    of_the_author = current_run() is not None and signal not in wire.TASK_SIGNALS
+    return of_the_author and workflow.patched(_LOG_FIRST)
 
 
 def _report(failure: Exception) -> bool:
