@@ -10,6 +10,7 @@ import pytest_asyncio
 from tests.support.cluster import Cluster, Options, running_cluster
 from tests.support.processes import STARTED, forget_the_past
 from tests.support.temporal_server import TemporalServer, running_server
+from tests.support.what_temporal_knows import latest_histories
 
 NewCluster = Callable[..., AbstractAsyncContextManager[Cluster]]
 
@@ -52,11 +53,14 @@ def pytest_runtest_setup() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put the end of every process's log into the report of a failing test."""
+    """Put into the report of a failing test what each process has said, and Temporal knows."""
     report = yield
     if report.failed:
         for process in STARTED:
             report.sections.append((f"log of {process.name}", process.news()))
+            if process.name.startswith("temporal-"):
+                known = latest_histories(process)
+                report.sections.append((f"workflows of {process.name}", known))
     # A process that runs tests cannot send on what is no Unicode, and some tests log just that.
     report.sections = [
         (name, text.encode(errors="backslashreplace").decode()) for name, text in report.sections

