@@ -1,7 +1,6 @@
 """Read a log again for the price of what is new in it."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from temporalio.client import Client
 
 from a2a_temporal._log.history import keeps_its_id
 from a2a_temporal._log.reading import NoTaskError, add_event, newest_events, reading_log
+from a2a_temporal._log.shelf import Shelf
 from a2a_temporal._log.state import LogState
 
 _KEPT_LOGS = 500
@@ -25,7 +25,6 @@ class _Kept:
     state: LogState
     event_id: int
     event_key: int
-    bytes: int = 0
 
     def note(self, event: HistoryEvent) -> None:
         """Move the place to an event that was folded."""
@@ -45,8 +44,7 @@ class KeptLogs:
 
     def __init__(self, render_result: Callable[[Any], list[Part]] | None = None) -> None:
         self._render_result = render_result
-        self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
-        self._bytes = 0
+        self._kept: Shelf[tuple[str, str], _Kept] = Shelf(_KEPT_LOGS, _KEPT_BYTES)
 
     async def read(self, client: Client, task_id: str, *, run_id: str = "") -> LogState:
         """Return what a task's log says now, for the caller to keep.
@@ -62,7 +60,7 @@ class KeptLogs:
         """
         key = (task_id, run_id)
         # Taken out while it is read on: who comes meanwhile reads for himself.
-        kept = self._take(key)
+        kept = self._kept.take(key)
         try:
             if kept is None or not await _read_on(client, key, kept):
                 kept = None
@@ -73,26 +71,12 @@ class KeptLogs:
         except asyncio.CancelledError:
             # It took too long for this call; the next one goes on from there.
             if kept is not None:
-                self._keep(key, kept)
+                self._kept.put(key, kept, kept.state.bytes)
             raise
         if kept is None:
             raise NoTaskError(task_id)
-        self._keep(key, kept)
+        self._kept.put(key, kept, kept.state.bytes)
         return kept.state.copy()
-
-    def _take(self, key: tuple[str, str]) -> _Kept | None:
-        kept = self._kept.pop(key, None)
-        if kept is not None:
-            self._bytes -= kept.bytes
-        return kept
-
-    def _keep(self, key: tuple[str, str], kept: _Kept) -> None:
-        self._take(key)
-        kept.bytes = kept.state.bytes
-        self._kept[key] = kept
-        self._bytes += kept.bytes
-        while len(self._kept) > _KEPT_LOGS or self._bytes > _KEPT_BYTES:
-            self._take(next(iter(self._kept)))
 
 
 async def _read_on(client: Client, key: tuple[str, str], kept: _Kept) -> bool:

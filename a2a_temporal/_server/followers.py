@@ -22,10 +22,10 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.reading import NoTaskError
+from a2a_temporal._log.shelf import Shelf
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.engine_errors import is_missing_workflow, is_out_of_polls, is_passing
 from a2a_temporal._server.follower import UNREAD, Follower, Reader, RenderResult
-from a2a_temporal._server.resting import RestingFollowers
 from a2a_temporal._server.visibility import indexed, keyword, quote
 
 logger = logging.getLogger("a2a_temporal.server")
@@ -43,6 +43,8 @@ _CLOCK_SKEW = timedelta(seconds=10)
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 3.0
 _RPC_TIMEOUT = timedelta(seconds=5)
 _PAGE = 1000
+_RESTING = 500
+_RESTING_BYTES = 64 * 1024 * 1024
 
 
 class Followers:
@@ -70,7 +72,7 @@ class Followers:
         self._long_polls = self._budget = long_polls
         self._render_result = render_result
         self._followers: dict[str, Follower] = {}
-        self._resting = RestingFollowers()
+        self._resting: Shelf[str, Follower] = Shelf(_RESTING, _RESTING_BYTES)
         self._hot: dict[Follower, asyncio.Task[None]] = {}
         self._waiting: dict[Follower, None] = {}
         self._cold: dict[Follower, float] = {}
@@ -97,9 +99,9 @@ class Followers:
         """
         follower = self._followers.get(task_id)
         if follower is None or follower.finished:
-            follower = self._resting.take(task_id, run_id) or Follower(
-                self._client, task_id, self._render_result
-            )
+            follower = self._resting.take(task_id)
+            if follower is None or not follower.goes_on_from(run_id):
+                follower = Follower(self._client, task_id, self._render_result)
             follower.new = from_start
             self._followers[task_id] = follower
         reader = Reader(follower, 0 if from_start else UNREAD)
@@ -144,8 +146,16 @@ class Followers:
         task = self._hot.pop(follower, None)
         if task is not None:
             task.cancel()
-        self._resting.put(follower)
+        self._rest(follower)
         self._admit()
+
+    def _rest(self, follower: Follower) -> None:
+        """Keep a follower at its place in its log, without readers and polls."""
+        self._resting.take(follower.task_id)
+        # Also one that has not read all yet: a log that is slow to read is read in several calls.
+        if follower.bytes and not follower.finished:
+            follower.rest()
+            self._resting.put(follower.task_id, follower, follower.bytes)
 
     def _heat(self, follower: Follower) -> None:
         """Give a follower a poll as soon as there is one."""

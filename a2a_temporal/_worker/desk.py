@@ -5,9 +5,9 @@ in the log. What it changes, or why it changes nothing, is published as one stat
 """
 
 from collections import deque
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta, timezone
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey
@@ -16,7 +16,6 @@ from temporalio.exceptions import ApplicationError
 with workflow.unsafe.imports_passed_through():
     from a2a.types.a2a_pb2 import Message, Part, Role, TaskState, TaskStatus, TaskStatusUpdateEvent
     from google.protobuf.struct_pb2 import Struct
-    from pydantic import TypeAdapter, ValidationError
 
     from a2a_temporal._log import wire
     from a2a_temporal._log.entries import now_text
@@ -24,13 +23,11 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log.protojson import from_json
     from a2a_temporal._log.requests import (
         APPROVALS_EXTENSION,
-        PROPERTY_ORDER,
         Answer,
         OpenRequest,
         Record,
         RefusedError,
         Verdict,
-        answered_text,
         check_entitled,
         check_fits,
         find,
@@ -39,7 +36,9 @@ with workflow.unsafe.imports_passed_through():
         parse_decision,
         record_of,
     )
+    from a2a_temporal._worker.case import Case, how_to_answer, question
     from a2a_temporal._worker.current_details import current_details
+    from a2a_temporal._worker.details import validated
     from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
 
 _APPROVERS = SearchAttributeKey.for_keyword_list(wire.APPROVERS_ATTRIBUTE)
@@ -48,25 +47,11 @@ _IN_ORDER = "a2a-answers-in-order"
 _ONLY_WHO_WAS = "a2a-only-who-was-given-up"
 _PAUSE = timedelta(milliseconds=1)
 _TIME_TO_READ = timedelta(seconds=3)
-_PLAIN = (type(None), dict, list, str, int, float, bool)
 _VERDICTS: dict[str, Verdict] = {
     wire.APPROVE_SIGNAL: "approve",
     wire.REJECT_SIGNAL: "reject",
     wire.ANSWER_SIGNAL: "answer",
 }
-
-
-@dataclass
-class Case:
-    """An open request together with what only the workflow knows of it."""
-
-    request: OpenRequest
-    adapter: "TypeAdapter[Any] | None" = None
-    outcome: str = ""
-    records: list[Record] = field(default_factory=list[Record])
-    answer: Any = None
-    message: Message | None = None
-    shown_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -295,14 +280,14 @@ class Desk:
                 self.withdraw(case)
                 record = record_of(
                     case.request,
-                    replace(answer, comment=_kept_text(case, answer)),
+                    replace(answer, comment=case.kept_text(answer)),
                     at=now_text(workflow.now()),
                 )
                 self.publish("Thank you.", record=record, token=answer.token)
 
     def _take_decision(self, case: Case, answer: Answer, changed: Any) -> None:
         record = self._decide(case, answer, changed)
-        text = _progress(case, record)
+        text = case.progress(record)
         if case.outcome:
             self.withdraw(case)
         elif record.changed_details:
@@ -333,16 +318,7 @@ class Desk:
             return None
         if case.adapter is None:
             return answer.details
-        try:
-            return case.adapter.dump_python(
-                case.adapter.validate_python(answer.details), mode="json"
-            )
-        except ValidationError as error:
-            problems = "; ".join(
-                f"{'.'.join(str(step) for step in each['loc']) or 'details'}: {each['msg']}"
-                for each in error.errors()
-            )
-            raise RefusedError(f"The changed details are not valid: {problems}.") from error
+        return validated(case.adapter, answer.details)
 
     def _decide(self, case: Case, answer: Answer, changed: Any) -> Record:
         request = case.request
@@ -434,72 +410,3 @@ class Desk:
         if approvers != self._approvers and self._log.state.start.search_attributes:
             self._approvers = approvers
             workflow.upsert_search_attributes([_APPROVERS.value_set(approvers)])
-
-
-def details_of(details: Any) -> tuple[Any, "TypeAdapter[Any] | None", dict[str, Any] | None]:
-    """Return details as plain JSON, how to validate changed ones, and their JSON schema."""
-    if type(details) in _PLAIN:
-        return details, None, None
-    adapter: TypeAdapter[Any] = TypeAdapter(cast("type[Any]", type(details)))
-    schema = adapter.json_schema()
-    _note_order(schema)
-    return adapter.dump_python(details, mode="json"), adapter, schema
-
-
-def _note_order(schema: Any) -> None:
-    """Write the order of properties down: the protobuf Struct that carries the schema has none."""
-    if isinstance(schema, list):
-        for each in cast("list[Any]", schema):
-            _note_order(each)
-    elif isinstance(schema, dict):
-        described = cast("dict[str, Any]", schema)
-        properties = described.get("properties")
-        if isinstance(properties, dict):
-            described[PROPERTY_ORDER] = list(cast("dict[str, Any]", properties))
-        for name, each in described.items():
-            if name not in ("default", "examples", "enum", "const"):
-                _note_order(each)
-
-
-def _kept_text(case: Case, answer: Answer) -> str:
-    """Return what the record of an answer quotes: never what may be a credential."""
-    if case.request.kind == "auth" or answer.door == "a2a":
-        return ""
-    return answered_text(case.answer)
-
-
-def question(request: OpenRequest) -> str:
-    """Return what a request asks in words, and how to answer it."""
-    if request.kind != "approval":
-        return request.summary
-    return f"{request.summary} {how_to_answer(request)}"
-
-
-def how_to_answer(request: OpenRequest) -> str:
-    """Return how a client answers a request for approval in words."""
-    named = f" {request.id}" if request.explicit else ""
-    return f"Reply 'approve{named}' or 'reject{named}'."
-
-
-def deadline_text(timeout: timedelta | None) -> str:
-    """Return when a request opened now runs out; empty when it never does."""
-    if timeout is None:
-        return ""
-    return now_text(workflow.now() + timeout)
-
-
-def until(deadline: str) -> timedelta:
-    """Return the time left until a deadline."""
-    at = datetime.fromisoformat(deadline.replace("Z", "+00:00"))
-    return at - workflow.now().astimezone(timezone.utc)
-
-
-def _progress(case: Case, record: Record) -> str:
-    who = record.by or "An operator"
-    verb = "approved" if record.decision == "approve" else "rejected"
-    text = f"{who} {verb}: {record.summary}"
-    if record.changed_details:
-        text += " (with changes)"
-    if not case.outcome:
-        text += f" ({len(case.request.records)} of {case.request.quorum})"
-    return text + (f" — {record.comment}" if record.comment else "")

@@ -69,7 +69,7 @@ class Step:
                 "entry of the task log. Publish it in chunks (append=True), or configure "
                 "ExternalStorage on the Temporal client's data converter."
             )
-        size = _REFERENCE_BYTES if self._is_stored(_json_size(value)) else size
+        size = self._sent_as_payload(value, size)
         total = self._size + size
         if total > _STEP_BYTES:
             advice = (
@@ -145,6 +145,13 @@ class Step:
         step, called = self._called
         return called if step == _now() else 0
 
+    def _sent_as_payload(self, value: Any, size: int) -> int:
+        if self._limits.stored_from is None:
+            return size
+        # A payload is smaller than spaced JSON.
+        stored = self._is_stored(len(json.dumps(value, separators=(",", ":"))))
+        return _REFERENCE_BYTES if stored else size
+
     def _sent(self, size: int) -> int:
         return _REFERENCE_BYTES if self._is_stored(size) else size
 
@@ -156,8 +163,3 @@ class Step:
 def _now() -> int:
     """Return what tells this step from all others."""
     return workflow.info().get_current_history_length()
-
-
-def _json_size(value: Any) -> int:
-    """Return the size of a payload, which is less than that of spaced JSON."""
-    return len(json.dumps(value, separators=(",", ":")))

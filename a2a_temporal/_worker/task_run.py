@@ -20,14 +20,10 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log.requests import OpenRequest, RequestKind
     from a2a_temporal._log.state import TERMINAL_STATES
     from a2a_temporal._worker.agent_turns import AgentTurns
-    from a2a_temporal._worker.desk import (
-        Case,
-        Desk,
-        deadline_text,
-        details_of,
-        question,
-        until,
-    )
+    from a2a_temporal._worker.case import Case, question
+    from a2a_temporal._worker.deadlines import deadline_text, until
+    from a2a_temporal._worker.desk import Desk
+    from a2a_temporal._worker.details import details_of
     from a2a_temporal._worker.parts import Content, data_of, parts_of, text_of
     from a2a_temporal._worker.requests import (
         Approve,
