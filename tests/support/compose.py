@@ -46,8 +46,11 @@ def services() -> dict[str, Service]:
 
 
 def config(name: str) -> str:
-    """Return the text of an inline config, as the container sees it."""
-    return str(load()["configs"][name]["content"]).replace("$$", "$")
+    """Return the text of a config, as the container sees it."""
+    given = load()["configs"][name]
+    if "file" in given:
+        return (FILE.parent / str(given["file"])).read_text(encoding="utf-8")
+    return str(given["content"]).replace("$$", "$")
 
 
 def _with_defaults(value: str) -> str:

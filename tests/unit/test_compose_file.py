@@ -11,10 +11,11 @@ from a2a_temporal._cli import main
 from a2a_temporal._cli.agents import load_agent
 from a2a_temporal._connection_settings import resolve
 from a2a_temporal._log.wire import SEARCH_ATTRIBUTES
-from tests.support.compose import config, load, services
+from tests.support.compose import Service, config, load, services
 from tests.support.processes import ROOT
 
 OURS = [service for service in services().values() if service.ours]
+READ_ONLY = [service for service in services().values() if service.fields.get("read_only")]
 
 
 def test_every_image_is_pinned_to_a_version() -> None:
@@ -87,6 +88,15 @@ def test_every_config_and_volume_that_is_used_is_there() -> None:
             assert used["source"] in known, service.name
     people = json.loads(config("people"))
     assert {person["name"] for person in people.values()} == {"ann", "bob", "cfo"}
+
+
+@pytest.mark.parametrize("service", READ_ONLY, ids=lambda each: each.name)
+def test_a_container_that_is_read_only_is_given_files_and_no_copies(service: Service) -> None:
+    """A `file:` is mounted; anything else is copied into the container, which Docker refuses."""
+    for kind in ("configs", "secrets"):
+        for used in service.fields.get(kind, []):
+            name = used if isinstance(used, str) else used["source"]
+            assert load()[kind][name].keys() == {"file"}, f"{kind} {name} of {service.name}"
 
 
 def test_every_long_running_service_of_ours_that_answers_requests_has_a_health_check() -> None:
