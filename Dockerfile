@@ -7,6 +7,8 @@ RUN python -m venv /opt/a2a && /opt/a2a/bin/pip install --no-cache-dir '.[grpc,i
 
 FROM python:3.13.5-slim-bookworm
 RUN useradd --system --uid 10001 --no-create-home a2a
+# Where the examples' activities write: a new volume takes the directory over, with its owner.
+RUN install --directory --owner=a2a /srv/effects
 COPY --from=build /opt/a2a /opt/a2a
 WORKDIR /app
 COPY workflows ./workflows

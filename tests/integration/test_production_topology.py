@@ -34,6 +34,7 @@ class Topology:
     apis: list[Process]
     workers: list[Process]
     metrics: int
+    volumes: Path
     http: httpx.AsyncClient
 
     @property
@@ -50,11 +51,8 @@ async def topology(
     described = services()
     queue, metrics, ports = f"expenses-{uuid.uuid4()}", free_port(), [free_port(), free_port()]
     inbox_port, proxy_port = free_port(), free_port()
-    env = {
-        "TEMPORAL_ADDRESS": temporal.address,
-        "TASK_QUEUE": queue,
-        "EXAMPLES_DIR": str(folder / "effects"),
-    }
+    env = {"TEMPORAL_ADDRESS": temporal.address, "TASK_QUEUE": queue}
+    volumes = folder / "volumes"
     people = folder / "people"
     people.write_text(config("people"), encoding="utf-8")
 
@@ -68,7 +66,7 @@ async def topology(
         return Process(
             name,
             command,
-            env={**service.environment, **env, **changed},
+            env={**_with_volumes(service, volumes), **env, **changed},
             log=folder / f"{name}.log",
         )
 
@@ -93,13 +91,24 @@ async def topology(
     for each in running:
         each.start()
     async with httpx.AsyncClient(timeout=30) as http:
-        made = Topology(proxy_url, f"http://127.0.0.1:{inbox_port}", apis, workers, metrics, http)
+        inbox_url = f"http://127.0.0.1:{inbox_port}"
+        made = Topology(proxy_url, inbox_url, apis, workers, metrics, volumes, http)
         for url in [*(f"http://127.0.0.1:{port}/readyz" for port in ports), f"{proxy_url}/readyz"]:
             await eventually(lambda url=url: _answers(http, url), within=60)
         await eventually(lambda: _answers(http, f"{made.inbox}/healthz"), within=60)
         yield made
     for each in running:
         await each.put_away()
+
+
+def _with_volumes(service: Service, volumes: Path) -> dict[str, str]:
+    """The environment of a service, with a directory of its own for every volume it names."""
+    environment = service.environment
+    for target, volume in service.volumes.items():
+        for name, value in environment.items():
+            if value == target or value.startswith(f"{target}/"):
+                environment[name] = value.replace(target, str(volumes / volume), 1)
+    return environment
 
 
 def _nginx(folder: Path, port: int, apis: list[int]) -> Process:
@@ -212,3 +221,5 @@ async def test_nothing_is_lost_when_everything_restarts(
 
     await eventually(paid, within=60)
     assert "Blue Taxi" in artifact_text(await topology.caller.get(task_id), "receipt")
+    written = [path.name for path in topology.volumes.rglob("payment-*.json")]
+    assert len(written) == 1, written

@@ -34,6 +34,12 @@ class Service:
         given = cast("dict[str, Any]", self.fields.get("environment", {}))
         return {name: _with_defaults(str(value)) for name, value in given.items()}
 
+    @property
+    def volumes(self) -> dict[str, str]:
+        """Its volumes: where each lies in the container, and its name."""
+        given = cast("list[str]", self.fields.get("volumes", []))
+        return {target: name for name, target in (each.split(":")[:2] for each in given)}
+
 
 def load() -> dict[str, Any]:
     """Return the whole file."""

@@ -61,7 +61,9 @@ def test_every_variable_is_one_that_is_read(service: object) -> None:
         for name in [option.envvar]
     }
     source = "".join(
-        path.read_text(encoding="utf-8") for path in (ROOT / "a2a_temporal").rglob("*.py")
+        path.read_text(encoding="utf-8")
+        for folder in ("a2a_temporal", "activities")
+        for path in (ROOT / folder).rglob("*.py")
     )
     for name in service.environment:
         assert name in read or f'"{name}"' in source or name.startswith("TEMPORAL_"), name
@@ -88,6 +90,15 @@ def test_every_config_and_volume_that_is_used_is_there() -> None:
             assert used["source"] in known, service.name
     people = json.loads(config("people"))
     assert {person["name"] for person in people.values()} == {"ann", "bob", "cfo"}
+
+
+def test_the_workers_write_their_effects_to_a_volume_they_share_and_own() -> None:
+    worker = services()["worker"]
+    directory = worker.environment["EXAMPLES_DIR"]
+    assert worker.volumes[directory] in load()["volumes"]
+    # A new volume takes over what the image has there, with its owner.
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    assert f"RUN install --directory --owner=a2a {directory}" in lines
 
 
 @pytest.mark.parametrize("service", READ_ONLY, ids=lambda each: each.name)
