@@ -1,6 +1,7 @@
 """The topology of docker-compose.yml without containers: the same commands, a real nginx."""
 
 import asyncio
+import os
 import shutil
 import sys
 import uuid
@@ -11,7 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.calls import Caller
+from a2a_temporal._app import DEFAULT_MAX_BODY_BYTES
+from tests.support.calls import Caller, send_params
 from tests.support.compose import Service, config, services
 from tests.support.processes import Process, free_port
 from tests.support.results import artifact_text, state
@@ -123,6 +125,8 @@ def _nginx(folder: Path, port: int, apis: list[int]) -> Process:
         for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     (folder / "nginx.conf").write_text(
+        # Where the tests run as root, nginx's workers too: the folder is root's.
+        f"{'user root;' if os.geteuid() == 0 else ''}\n"
         f"pid {folder}/nginx.pid;\nevents {{}}\n"
         f"http {{\n  access_log off;\n{temporary}\n{site}}}\n",
         encoding="utf-8",
@@ -161,6 +165,17 @@ async def test_servers_without_affinity_agree(topology: Topology) -> None:
     task_id = await _asked(topology)
     answers = [await topology.caller.get(task_id) for _ in range(6)]
     assert all(answer == answers[0] for answer in answers)
+
+
+async def test_the_proxy_passes_what_the_server_takes_and_what_it_refuses_itself(
+    topology: Topology,
+) -> None:
+    large = await topology.caller.raw("SendMessage", send_params("x" * 1_200_000))
+    assert large.status_code == httpx.codes.OK, large.text
+    too_large = send_params("x" * (DEFAULT_MAX_BODY_BYTES + 1))
+    refused = await topology.caller.raw("SendMessage", too_large)
+    assert refused.status_code == httpx.codes.REQUEST_ENTITY_TOO_LARGE
+    assert str(DEFAULT_MAX_BODY_BYTES) in refused.json()["error"]["message"]
 
 
 async def test_an_expense_is_approved_by_two_people_in_the_inbox(topology: Topology) -> None:

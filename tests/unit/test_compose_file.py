@@ -92,6 +92,15 @@ def test_every_config_and_volume_that_is_used_is_there() -> None:
     assert {person["name"] for person in people.values()} == {"ann", "bob", "cfo"}
 
 
+def test_the_proxy_waits_and_takes_as_much_as_the_documentation_says() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```nginx\n(.*?)```", page, re.DOTALL)
+    advised = [line.partition(";")[0].strip() for line in shown.splitlines()]
+    said = [line.strip().removesuffix(";") for line in config("proxy").splitlines()]
+    assert {"client_max_body_size", "proxy_read_timeout"} <= {each.split()[0] for each in advised}
+    assert [each for each in advised if each not in said] == []
+
+
 def test_the_workers_write_their_effects_to_a_volume_they_share_and_own() -> None:
     worker = services()["worker"]
     directory = worker.environment["EXAMPLES_DIR"]
