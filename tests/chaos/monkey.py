@@ -13,6 +13,9 @@ from tests.support.processes import Process
 
 KILL, FREEZE, TERMINATE = "kill", "freeze", "terminate"
 
+SMALL = 12
+"""Events of history that every turn exceeds: with so few, tasks of a storm go on in new runs."""
+
 _TARGETS = ("api-1", "api-2", "worker-1", "worker-2", "temporal")
 _ACTIONS = (KILL, FREEZE, TERMINATE)
 _STOP_SECONDS = 25.0

@@ -12,7 +12,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.worker import Replayer
 
 from a2a_temporal import A2APlugin
-from a2a_temporal._log.wire import EVENTS_SIGNAL, PUSH_WORKFLOW
+from a2a_temporal._log.wire import AGENT_WORKFLOW, EVENTS_SIGNAL, PUSH_WORKFLOW
 from a2a_temporal._testing.replaying import replay_all
 from tests.bench_agent.agent import BenchAgent
 from tests.bench_agent.ledger import Ledger, OutOfBand
@@ -22,7 +22,7 @@ from tests.chaos.client import RefusedError
 from tests.chaos.episodes import COMPLETED, PARKED, PAYMENTS, Player
 from tests.chaos.fleet import Fleet, running_fleet
 from tests.chaos.journal import Journal
-from tests.chaos.monkey import Monkey, plan, weather
+from tests.chaos.monkey import SMALL, Monkey, plan, weather
 from tests.chaos.payments import Payments
 from tests.chaos.report import report
 from tests.support.hook import Hook, hook
@@ -34,6 +34,8 @@ CLIENTS = int(os.environ.get("CHAOS_CLIENTS", "10"))
 SEED = int(os.environ.get("CHAOS_SEED") or random.SystemRandom().randrange(1, 1_000_000))
 
 CALMS_DOWN_WITHIN = 240.0
+MANY_SECONDS = 30.0
+"""A storm this long has tasks with many events."""
 PAYMENT_TYPE = "Payments"
 
 
@@ -55,6 +57,7 @@ async def test_nothing_is_lost_doubled_or_contradicted(tmp_path: Path) -> None:
             *journal.complaints,
             *await _orphans(fleet, finals),
             *await _unreplayable(fleet),
+            *await _never_in_a_new_run(fleet, journal),
         ]
     wrong += [
         *checker.acknowledged_once(journal.said, finals),
@@ -185,6 +188,17 @@ async def _orphans(fleet: Fleet, finals: dict[str, Json]) -> list[str]:
         except AssertionError as error:
             found.append(str(error))
     return found
+
+
+async def _never_in_a_new_run(fleet: Fleet, journal: Journal) -> list[str]:
+    """Count the switches of runs: where the history of a run is short there are some."""
+    query = f"ExecutionStatus = 'ContinuedAsNew' AND WorkflowType = '{AGENT_WORKFLOW}'"
+    switches = (await fleet.engine.count_workflows(query)).count
+    journal.counts["agents that went on in a new run"] = switches
+    limit = weather(SEED).continue_as_new_after
+    if limit > SMALL or switches or SECONDS < MANY_SECONDS:
+        return []
+    return [f"no agent went on in a new run, though histories were to have {limit} events"]
 
 
 async def _unreplayable(fleet: Fleet) -> list[str]:
