@@ -20,6 +20,8 @@ _PROTOCOL = re.compile("jsonrpc|google.rpc|temporarily", re.IGNORECASE)
 
 Finals = Mapping[str, Json]
 
+_ALL_HAPPENED = ("COMPLETED", "REJECTED")
+
 
 def acknowledged_once(said: Iterable[Said], finals: Finals) -> list[str]:
     """An acknowledged message is in exactly one task's history, once; a refused one in none."""
@@ -150,7 +152,10 @@ class _Known:
 
 
 def effects_once(said: Iterable[Said], lines: Sequence[Line], finals: Finals) -> list[str]:
-    """Each effect of an acknowledged message happened, under one key, once in an attempt."""
+    """Each effect of an acknowledged message happened, under one key, once in an attempt.
+
+    A task that a person rejects has had the effects that were approved before, and no other.
+    """
     keys: dict[str, set[str]] = defaultdict(set)
     for line in lines:
         if line.kind == "effect":
@@ -165,10 +170,18 @@ def effects_once(said: Iterable[Said], lines: Sequence[Line], finals: Finals) ->
         if times > 1
     ]
     for each in said:
-        for task_id in each.acknowledged:
-            completed = state(finals[task_id]) == "COMPLETED" if task_id in finals else False
-            missing = [step for step in each.effects if completed and step not in keys]
-            found += [f"effect {step} of completed task {task_id} is missing" for step in missing]
+        found += [
+            f"effect {step} of {each.text!r} happened, which nobody was to allow"
+            for step in each.forbidden
+            if step in keys
+        ]
+        over = [t for t in each.acknowledged if t in finals and state(finals[t]) in _ALL_HAPPENED]
+        found += [
+            f"effect {step} of task {task_id}, which is over, is missing"
+            for task_id in over
+            for step in each.effects
+            if step not in keys
+        ]
     return found
 
 

@@ -114,13 +114,21 @@ class Client:
 
     # --------------------------------------------------------------- messages
 
-    def message(self, text: str, *, task_id: str = "", effects: Sequence[str] = ()) -> Said:
+    def message(
+        self,
+        text: str,
+        *,
+        task_id: str = "",
+        effects: Sequence[str] = (),
+        forbidden: Sequence[str] = (),
+    ) -> Said:
         """Write a message, to be said once or several times."""
         said = Said(
             message_id=f"{self.new_id()}-{uuid.uuid4().hex[:6]}",
             text=text,
             task_id=task_id,
             effects=tuple(effects),
+            forbidden=tuple(forbidden),
         )
         self.journal.said.append(said)
         return said

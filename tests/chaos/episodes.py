@@ -50,11 +50,12 @@ class Player(Client):
         *,
         ends: frozenset[str] = COMPLETED,
         effects: Sequence[str] = (),
+        forbidden: Sequence[str] = (),
         agent: str = "",
         configuration: Json | None = None,
     ) -> str:
         """Send the first message of a task; its id."""
-        said = self.message(text, effects=effects)
+        said = self.message(text, effects=effects, forbidden=forbidden)
         task = await self.say(
             said, agent=agent, context_id=self.context_id, configuration=configuration
         )
@@ -204,7 +205,7 @@ async def forgotten(player: Player) -> None:
 
 
 async def payments(player: Player) -> None:
-    """Payments are approved through every door, also twice; each is paid once."""
+    """Payments are approved through every door, also twice; each is paid once, a rejected never."""
     name = player.new_id()
     number = player.luck.randint(1, 5)
     rejected = player.luck.random() < 0.15
@@ -212,7 +213,8 @@ async def payments(player: Player) -> None:
     task_id = await player.begin(
         f"{number} {name}",
         ends=frozenset({"REJECTED"}) if rejected else COMPLETED,
-        effects=[] if rejected else steps,
+        effects=steps[:-1] if rejected else steps,
+        forbidden=steps[-1:] if rejected else [],
         agent=PAYMENTS,
     )
     following = player.follow(task_id, agent=PAYMENTS) if player.luck.random() < 0.5 else None

@@ -34,6 +34,7 @@ class Said:
         acknowledged: The tasks that answers to it named; more than one is a fault.
         refused: Code of the error that refused it for good.
         effects: Names of the steps that stand in it, each of which is to happen once.
+        forbidden: Names of those that stand in it too, and are to happen never.
     """
 
     message_id: str
@@ -42,6 +43,7 @@ class Said:
     acknowledged: set[str] = field(default_factory=set[str])
     refused: int = 0
     effects: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
 
 
 @dataclass(kw_only=True)

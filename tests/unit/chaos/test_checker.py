@@ -107,6 +107,19 @@ def test_an_effect_that_a_completed_task_lacks_is_found() -> None:
     assert not checker.effects_once(said, [], {"t": _task("CANCELED")})
 
 
+def test_an_effect_that_was_approved_before_a_rejection_and_is_missing_is_found() -> None:
+    said = [_said("t", effects=("s",), forbidden=("r",))]
+    assert checker.effects_once(said, [], {"t": _task("REJECTED")})
+    assert not checker.effects_once(said, [_effect()], {"t": _task("REJECTED")})
+
+
+def test_an_effect_that_was_rejected_is_found_whatever_became_of_its_task() -> None:
+    said = [_said("t", effects=("s",), forbidden=("r",))]
+    lines = [_effect(), _effect("l", step="r")]
+    for state in ("REJECTED", "COMPLETED", "WORKING"):
+        assert checker.effects_once(said, lines, {"t": _task(state)})
+
+
 def test_work_after_a_cancel_is_found_unless_its_process_could_not_know() -> None:
     reported = [_seen(_task("CANCELED"), 10)]
     assert not checker.silent_after_cancel(reported, [_effect(at=12)], [])
