@@ -40,14 +40,20 @@ class Client:
 
     Args:
         name: Names its messages and contexts.
-        luck: Its share of the seed.
+        seed: Its share of the seed.
         fleet: Whom it talks to.
         journal: Takes what it does and sees.
+
+    Attributes:
+        luck: Draws what it does. Drawn from in the order of a story alone, so that a seed makes the
+            same story again.
+        jitter: Draws how it does it: pauses, replicas, bindings. How often depends on the answers.
     """
 
-    def __init__(self, name: str, *, luck: random.Random, fleet: Fleet, journal: Journal) -> None:
+    def __init__(self, name: str, *, seed: str, fleet: Fleet, journal: Journal) -> None:
         self.name = name
-        self.luck = luck
+        self.luck = random.Random(seed)
+        self.jitter = random.Random(f"{seed}/jitter")
         self.fleet = fleet
         self.journal = journal
         self._ids = 0
@@ -59,8 +65,13 @@ class Client:
 
     def caller(self, agent: str = "") -> Caller:
         """Return any replica over any binding."""
-        caller = self.luck.choice(self.fleet.callers())
-        return Caller(http=caller.http, url=caller.url + agent, binding=self.luck.choice(BINDINGS))
+        caller = self.jitter.choice(self.fleet.callers())
+        binding = self.jitter.choice(BINDINGS)
+        return Caller(http=caller.http, url=caller.url + agent, binding=binding)
+
+    async def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        await asyncio.sleep(seconds)
 
     # ------------------------------------------------------------------ calls
 
@@ -90,7 +101,7 @@ class Client:
                 self.refused(what, error)
                 if error.code not in (RETRYABLE, 0):
                     raise RefusedError(error.code) from error
-            await asyncio.sleep(self.luck.uniform(0.05, 0.6))
+            await self.wait(self.jitter.uniform(0.05, 0.6))
 
     async def _once(self, what: str, call: Awaitable[T]) -> T:
         begun = time.monotonic()
@@ -176,11 +187,11 @@ class Client:
         async def send(caller: Caller) -> Json:
             nonlocal asked
             asked = time.time()
-            if self.luck.random() < 0.6:
+            if self.jitter.random() < 0.6:
                 return await caller.start(said.text, **options)
             # A client that waits for an answer does so for a while only.
             return await asyncio.wait_for(
-                caller.send_task(said.text, **options), self.luck.uniform(1, 12)
+                caller.send_task(said.text, **options), self.jitter.uniform(1, 12)
             )
 
         task = await self.ask("send", send, agent=agent)
@@ -261,7 +272,7 @@ class Client:
                 return task
             if time.monotonic() > deadline:
                 raise AssertionError(f"task {task_id} got no further: {task}")
-            await asyncio.sleep(self.luck.uniform(0.2, 1.2))
+            await self.wait(self.jitter.uniform(0.2, 1.2))
 
     def follow(self, task_id: str = "", *, agent: str = "", said: Said | None = None) -> Following:
         """Keep a stream of a task, from now or with the message that makes it."""

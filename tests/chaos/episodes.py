@@ -1,6 +1,7 @@
 """What clients do: each episode is a small story around one task, chosen by chance."""
 
 import asyncio
+import itertools
 import random
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -24,17 +25,19 @@ PAYMENTS = "/payments"
 class Player(Client):
     """A client that knows stories."""
 
-    def __init__(
-        self, name: str, *, luck: random.Random, fleet: Fleet, journal: Journal, hook: Hook
-    ) -> None:
-        super().__init__(name, luck=luck, fleet=fleet, journal=journal)
+    def __init__(self, name: str, *, seed: str, fleet: Fleet, journal: Journal, hook: Hook) -> None:
+        super().__init__(name, seed=seed, fleet=fleet, journal=journal)
+        self.seed = seed
         self.hook = hook
         self.context_id = f"context-{name}"
         self.approvals = Approvals(fleet.engine)
 
     async def play(self, calm: asyncio.Event) -> None:
-        """Play one episode after the other until it is calm."""
-        while not calm.is_set():
+        """Play one episode after the other until it is calm; the n-th is always the same."""
+        for number in itertools.count():
+            if calm.is_set():
+                break
+            self.luck = random.Random(f"{self.seed}/{number}")
             (episode,) = self.luck.choices(EPISODES, WEIGHTS)
             name = episode.__name__
             try:
@@ -86,7 +89,7 @@ async def interrupted_by_messages(player: Player) -> None:
     first = f"count {player.luck.randint(4, 10)} 0.3; effect {steps[0]}"
     task_id = await player.begin(first, effects=steps[:1])
     for step in steps[1:]:
-        await asyncio.sleep(player.luck.uniform(0, 1))
+        await player.wait(player.luck.uniform(0, 1))
         await player.reply(f"effect {step}; echo {step}", task_id, effects=[step])
     await player.finished(task_id)
 
@@ -136,7 +139,7 @@ async def canceled(player: Player) -> None:
     task_id = await player.begin("count 3000 0.1", ends=CANCELED)
     if player.luck.random() < 0.5:
         following = player.follow(task_id)
-    await asyncio.sleep(player.luck.uniform(0, 4))
+    await player.wait(player.luck.uniform(0, 4))
     if player.luck.random() < 0.3:
         await player.reply("echo waits", task_id)
     await player.cancel(task_id)

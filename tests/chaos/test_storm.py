@@ -80,7 +80,7 @@ async def _storm(fleet: Fleet, journal: Journal, monkey: Monkey, receiver: Hook)
     players = [
         Player(
             f"client{number}-{SEED}",
-            luck=random.Random(f"{SEED}/client/{number}"),
+            seed=f"{SEED}/client/{number}",
             fleet=fleet,
             journal=journal,
             hook=receiver,
