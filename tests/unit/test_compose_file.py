@@ -1,5 +1,6 @@
 """docker-compose.yml says only what the command line and the image understand."""
 
+import inspect
 import json
 import re
 from pathlib import Path
@@ -10,12 +11,33 @@ import pytest
 from a2a_temporal._cli import main
 from a2a_temporal._cli.agents import load_agent
 from a2a_temporal._connection_settings import resolve
+from a2a_temporal._encryption import KEYS_VARIABLE
 from a2a_temporal._log.wire import SEARCH_ATTRIBUTES
+from a2a_temporal._storage import STORAGE_VARIABLE
 from tests.support.compose import Service, config, load, services
+from tests.support.compose_keys import unknown_keys
 from tests.support.processes import ROOT
 
 OURS = [service for service in services().values() if service.ours]
+ENDING = {
+    name
+    for service in services().values()
+    for name, dependency in service.fields.get("depends_on", {}).items()
+    if dependency["condition"] == "service_completed_successfully"
+}
+LASTING = [service for service in services().values() if service.name not in ENDING]
 READ_ONLY = [service for service in services().values() if service.fields.get("read_only")]
+
+
+def test_every_key_is_one_of_the_specification() -> None:
+    assert unknown_keys(load()) == []
+
+
+def test_a_key_that_is_mistyped_is_found() -> None:
+    file = load()
+    file["services"]["proxy"]["restrat"] = file["services"]["proxy"].pop("restart")
+    file["services"]["proxy"]["healthcheck"]["intervall"] = "5s"
+    assert unknown_keys(file) == ["services.proxy.restrat", "services.proxy.healthcheck.intervall"]
 
 
 def test_every_image_is_pinned_to_a_version() -> None:
@@ -51,23 +73,25 @@ def test_every_command_is_one_the_command_line_takes(service: object, tmp_path: 
 
 
 @pytest.mark.parametrize("service", OURS, ids=lambda each: each.name)
-def test_every_variable_is_one_that_is_read(service: object) -> None:
-    assert isinstance(service, type(OURS[0]))
+def test_every_variable_is_one_that_is_read(service: Service) -> None:
+    environment = service.environment
+    settings = resolve(env=environment)
+    assert settings.address == "temporal:7233"
+    for name in environment.keys() - _read_by(service):
+        without = {key: value for key, value in environment.items() if key != name}
+        assert resolve(env=without) != settings, f"nobody reads {name}"
+
+
+def _read_by(service: Service) -> set[str]:
+    """The variables that the service's command reads, but for those of the connection."""
     command = main.commands[service.command[0]]
-    read = {
-        name
-        for option in command.params
-        if isinstance(option, click.Option) and isinstance(option.envvar, str)
-        for name in [option.envvar]
-    }
-    source = "".join(
-        path.read_text(encoding="utf-8")
-        for folder in ("a2a_temporal", "activities")
-        for path in (ROOT / folder).rglob("*.py")
-    )
-    for name in service.environment:
-        assert name in read or f'"{name}"' in source or name.startswith("TEMPORAL_"), name
-    assert resolve(env=service.environment).address == "temporal:7233"
+    options = {option.envvar for option in command.params if isinstance(option, click.Option)}
+    sources = [inspect.getsource(inspect.getmodule(command.callback) or main)]
+    if service.name == "worker":
+        sources += [path.read_text(encoding="utf-8") for path in (ROOT / "activities").glob("*.py")]
+    reading = re.compile(r'(?:_from_environment|environ\.get)\("(\w+)"')
+    read = {name for source in sources for name in reading.findall(source)}
+    return {KEYS_VARIABLE, STORAGE_VARIABLE, *map(str, options), *read}
 
 
 def test_server_and_worker_meet_on_one_task_queue() -> None:
@@ -119,6 +143,7 @@ def test_a_container_that_is_read_only_is_given_files_and_no_copies(service: Ser
             assert load()[kind][name].keys() == {"file"}, f"{kind} {name} of {service.name}"
 
 
-def test_every_long_running_service_of_ours_that_answers_requests_has_a_health_check() -> None:
-    for name in ("api", "inbox", "proxy", "postgresql", "temporal"):
-        assert services()[name].fields["healthcheck"]["test"], name
+@pytest.mark.parametrize("service", LASTING, ids=lambda each: each.name)
+def test_a_service_that_lasts_is_started_again_and_has_a_health_check(service: Service) -> None:
+    assert service.fields["restart"] == "unless-stopped"
+    assert service.fields["healthcheck"]["test"]
