@@ -125,6 +125,12 @@ def test_the_proxy_waits_and_takes_as_much_as_the_documentation_says() -> None:
     assert [each for each in advised if each not in said] == []
 
 
+def test_temporal_reads_the_limits_it_is_given() -> None:
+    temporal = services()["temporal"]
+    (given,) = temporal.fields["configs"]
+    assert given["target"] == temporal.environment["DYNAMIC_CONFIG_FILE_PATH"]
+
+
 def test_the_workers_write_their_effects_to_a_volume_they_share_and_own() -> None:
     worker = services()["worker"]
     directory = worker.environment["EXAMPLES_DIR"]
