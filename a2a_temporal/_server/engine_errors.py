@@ -117,6 +117,18 @@ async def engine_errors() -> AsyncGenerator[None]:
         raise InternalError(UNAVAILABLE) from error
 
 
+async def answered(limit: timedelta, call: Awaitable[_T]) -> _T:
+    """Await what makes an operation's answer, or first word, for at most ``limit`` in all.
+
+    Each call to Temporal has a bound of its own, but an operation makes several.
+
+    Raises:
+        InternalError: The bound passed, or Temporal cannot be reached.
+    """
+    async with engine_errors():
+        return await within(limit, call)
+
+
 async def within(limit: timedelta, call: Awaitable[_T]) -> _T:
     """Await ``call`` for at most ``limit``; the client's own retries ignore shorter timeouts.
 

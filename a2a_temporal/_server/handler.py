@@ -4,6 +4,7 @@ It holds no task state. What it knows of a task it reads from the log; what it w
 writes into the log, as a workflow start, a signal or a cancel request.
 """
 
+import contextlib
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -43,7 +44,8 @@ from a2a_temporal._server import push_configs
 from a2a_temporal._server.call import Caller, TenantRequest, caller
 from a2a_temporal._server.cards import asking, extended_card
 from a2a_temporal._server.decorators import requires, validated
-from a2a_temporal._server.follower import LogEvent, Reader
+from a2a_temporal._server.engine_errors import answered
+from a2a_temporal._server.follower import Cursor, LogEvent, Reader
 from a2a_temporal._server.listing import Listing
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.plain import PlainWorkflow
@@ -184,7 +186,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
         self, params: ListTasksRequest, context: ServerCallContext
     ) -> ListTasksResponse:
         """List the caller's tasks (section 3.1.4)."""
-        return await self._listing.page(self._caller(params, context), params)
+        listing = self._listing.page(self._caller(params, context), params)
+        return await answered(self._options.answered_within, listing)
 
     @validated
     @requires(lambda self: self.agent_card.capabilities.streaming, _STREAMING)
@@ -194,14 +197,11 @@ class TemporalRequestHandler(sdk.RequestHandler):
         """Stream a task from now, or from where the caller lost it, to its end (section 3.1.6)."""
         scope = self._caller(params, context)
         places = Resumption.of(context)
-        state = await self._tasks.read(scope, params.id)
-        if state.terminal and places.after is None:
-            raise _nothing_to_stream(state)
-        async with self._tasks.follow(scope, params.id, state) as reader:
-            await self._sending.catch_up(reader, state)
-            missed = await self._tasks.events_after(params.id, places.after)
-            if reader.state.terminal and not missed:
-                raise _nothing_to_stream(reader.state)
+        async with contextlib.AsyncExitStack() as stack:
+            subscribing = stack.enter_async_context(
+                self._subscribed(scope, params.id, places.after)
+            )
+            reader, missed = await answered(self._options.answered_within, subscribing)
             if missed is None:
                 task = reader.snapshot()
                 yield places.stamped(task, reader.taken)
@@ -221,17 +221,11 @@ class TemporalRequestHandler(sdk.RequestHandler):
         The request is durable: a task that could not stop in time is returned as it is, and is
         canceled later without a further call.
         """
-        scope = self._caller(params, context)
-        state = await self._tasks.read(scope, params.id)
-        if not scope.owns(state):
-            raise TaskNotCancelableError(
-                f"Only the owner of task {params.id} may cancel it. Answer what you are asked."
+        async with contextlib.AsyncExitStack() as stack:
+            canceling = stack.enter_async_context(
+                self._canceling(self._caller(params, context), params.id)
             )
-        if state.terminal:
-            raise TaskNotCancelableError
-        await self._tasks.cancel(params.id)
-        async with self._tasks.follow(scope, params.id, state) as reader:
-            await self._sending.catch_up(reader, state)
+            reader = await answered(self._options.answered_within, canceling)
             await wait(reader, lambda now: now.terminal, self._options.cancel_wait)
             task = reader.snapshot()
         if reader.state.terminal and task.status.state != TaskState.TASK_STATE_CANCELED:
@@ -249,10 +243,14 @@ class TemporalRequestHandler(sdk.RequestHandler):
 
         One of a finished task is kept, and told nothing.
         """
-        state = await self._with_configs(params, context)
-        config = await self._push_configs.checked(params, state)
-        await self._push_configs.set(state, config)
-        return push_configs.shown(state, config)
+
+        async def setting() -> TaskPushNotificationConfig:
+            state = await self._with_configs(params, context)
+            config = await self._push_configs.checked(params, state)
+            await self._push_configs.set(state, config)
+            return push_configs.shown(state, config)
+
+        return await answered(self._options.answered_within, setting())
 
     @validated
     @requires(_pushes, push_configs.UNSUPPORTED, PushNotificationNotSupportedError)
@@ -260,7 +258,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
         self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
         """Return one config of a task (section 3.1.8)."""
-        state = await self._with_configs(params, context)
+        reading = self._with_configs(params, context)
+        state = await answered(self._options.answered_within, reading)
         return push_configs.found(state, params.id)
 
     @validated
@@ -269,7 +268,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
         self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> ListTaskPushNotificationConfigsResponse:
         """Return a task's configs (section 3.1.9)."""
-        state = await self._with_configs(params, context)
+        reading = self._with_configs(params, context)
+        state = await answered(self._options.answered_within, reading)
         return push_configs.page(state, params)
 
     @validated
@@ -278,8 +278,12 @@ class TemporalRequestHandler(sdk.RequestHandler):
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
         """Tell a receiver no more, though it may not know of anything (section 3.1.10)."""
-        state = await self._with_configs(params, context)
-        await self._push_configs.delete(state, params.id)
+
+        async def deleting() -> None:
+            state = await self._with_configs(params, context)
+            await self._push_configs.delete(state, params.id)
+
+        await answered(self._options.answered_within, deleting())
 
     # ------------------------------------------------------------------ card
 
@@ -296,6 +300,36 @@ class TemporalRequestHandler(sdk.RequestHandler):
         )
 
     # --------------------------------------------------------------- helpers
+
+    @contextlib.asynccontextmanager
+    async def _subscribed(
+        self, scope: Caller, task_id: str, after: Cursor | None
+    ) -> AsyncGenerator[tuple[Reader, list[LogEvent] | None]]:
+        """Follow a task from now, and find what came behind a cursor, if that is of use."""
+        state = await self._tasks.read(scope, task_id)
+        if state.terminal and after is None:
+            raise _nothing_to_stream(state)
+        async with self._tasks.follow(scope, task_id, state) as reader:
+            await self._sending.catch_up(reader, state)
+            missed = await self._tasks.events_after(task_id, after)
+            if reader.state.terminal and not missed:
+                raise _nothing_to_stream(reader.state)
+            yield reader, missed
+
+    @contextlib.asynccontextmanager
+    async def _canceling(self, scope: Caller, task_id: str) -> AsyncGenerator[Reader]:
+        """Ask for a cancel, and follow what becomes of it."""
+        state = await self._tasks.read(scope, task_id)
+        if not scope.owns(state):
+            raise TaskNotCancelableError(
+                f"Only the owner of task {task_id} may cancel it. Answer what you are asked."
+            )
+        if state.terminal:
+            raise TaskNotCancelableError
+        await self._tasks.cancel(task_id)
+        async with self._tasks.follow(scope, task_id, state) as reader:
+            await self._sending.catch_up(reader, state)
+            yield reader
 
     async def _with_configs(self, params: _ConfigRequest, context: ServerCallContext) -> LogState:
         """Return a task with the push configs it has now; they are for its owner's eyes only.

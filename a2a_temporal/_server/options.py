@@ -10,6 +10,8 @@ from a2a.types.a2a_pb2 import AgentCard
 from a2a_temporal._push_options import PushOptions
 from a2a_temporal._server.cards import CardModifier
 
+_ANSWERED_WITHIN = timedelta(seconds=9.5)
+
 
 def user_name(call_context: ServerCallContext) -> str:
     """Return the authenticated user's name; all anonymous callers share the empty name."""
@@ -71,6 +73,14 @@ class HandlerOptions:
     extended_agent_card: AgentCard | None = None
     extended_card_modifier: CardModifier | None = None
     push: PushOptions = field(default_factory=PushOptions)
+
+    @property
+    def answered_within(self) -> timedelta:
+        """How long an operation takes at most until it waits for nothing but the agent.
+
+        Ten seconds are promised for an outage; what was signaled is waited for nearly as long.
+        """
+        return max(_ANSWERED_WITHIN, self.read_timeout)
 
     def __post_init__(self) -> None:
         for name in ("cancel_wait", "read_timeout"):

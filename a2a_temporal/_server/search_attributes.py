@@ -91,6 +91,7 @@ async def register_search_attributes(client: Client) -> bool:
         Whether it does; where it does not, the log names the command that registers them.
 
     Raises:
+        asyncio.TimeoutError: A call was not answered in time.
         temporalio.service.RPCError: Temporal did not answer.
     """
     missing = await _missing(client)
@@ -106,12 +107,13 @@ async def register_search_attributes(client: Client) -> bool:
 
 async def _register(client: Client, missing: list[str]) -> bool:
     try:
-        await client.operator_service.add_search_attributes(
-            AddSearchAttributesRequest(
-                namespace=client.namespace,
-                search_attributes={name: _TYPES[wire.SEARCH_ATTRIBUTES[name]] for name in missing},
-            ),
-            timeout=_RPC_TIMEOUT,
+        request = AddSearchAttributesRequest(
+            namespace=client.namespace,
+            search_attributes={name: _TYPES[wire.SEARCH_ATTRIBUTES[name]] for name in missing},
+        )
+        await within(
+            _RPC_TIMEOUT,
+            client.operator_service.add_search_attributes(request, timeout=_RPC_TIMEOUT),
         )
     except RPCError as error:
         if error.status not in _NOT_PERMITTED:
@@ -136,8 +138,12 @@ def registration_command(namespace: str, names: list[str]) -> str:
 async def _missing(client: Client) -> list[str] | None:
     """Return the unregistered names; ``None`` where the operator service is not to be asked."""
     try:
-        known = await client.operator_service.list_search_attributes(
-            ListSearchAttributesRequest(namespace=client.namespace), timeout=_RPC_TIMEOUT
+        # A client that has yet to connect heeds no timeout of a call.
+        known = await within(
+            _RPC_TIMEOUT,
+            client.operator_service.list_search_attributes(
+                ListSearchAttributesRequest(namespace=client.namespace), timeout=_RPC_TIMEOUT
+            ),
         )
     except RPCError as error:
         if error.status in _NOT_PERMITTED:
@@ -160,7 +166,7 @@ async def _usable(client: Client) -> bool:
 async def _known_to_visibility(client: Client) -> bool:
     conditions = " AND ".join(f"{name} IS NULL" for name in wire.SEARCH_ATTRIBUTES)
     try:
-        await client.count_workflows(conditions, rpc_timeout=_RPC_TIMEOUT)
+        await within(_RPC_TIMEOUT, client.count_workflows(conditions, rpc_timeout=_RPC_TIMEOUT))
     except RPCError as error:
         if error.status != RPCStatusCode.INVALID_ARGUMENT:
             raise

@@ -25,7 +25,7 @@ from a2a_temporal._log.state import LogState, begin
 from a2a_temporal._server import push_configs
 from a2a_temporal._server.call import Caller, describe_call
 from a2a_temporal._server.checks import check_message, check_task_id
-from a2a_temporal._server.engine_errors import SHOWN_WITHIN, UNAVAILABLE, within
+from a2a_temporal._server.engine_errors import SHOWN_WITHIN, UNAVAILABLE, answered, within
 from a2a_temporal._server.follower import Reader
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.push_configs import PushConfigs
@@ -72,6 +72,14 @@ class Sending:
         self, scope: Caller, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Sent]:
         """Check a message, write it into the log of its task, and follow what it makes."""
+        async with contextlib.AsyncExitStack() as stack:
+            sending = stack.enter_async_context(self._sent(scope, params, context))
+            yield await answered(self._options.answered_within, sending)
+
+    @contextlib.asynccontextmanager
+    async def _sent(
+        self, scope: Caller, params: SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Sent]:
         check_message(params, context, self._card)
         request = describe_call(params, context, self._options)
         message = Message()
