@@ -32,6 +32,9 @@ TASK_SIGNALS: Final = frozenset(
         PUSH_CONFIG_SIGNAL,
     }
 )
+OUT_OF_SIGNALS: Final = "limit for signal events"
+"""In what Temporal says where a run has had as many signals as it takes."""
+
 ENTRY_MEMO: Final = "a2a"
 START_MEMO: Final = "a2a_start"
 MESSAGE_HEADER: Final = "a2a_message"

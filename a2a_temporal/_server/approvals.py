@@ -38,6 +38,7 @@ from a2a_temporal._log.requests import (
 from a2a_temporal._log.state import LogState
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.engine_errors import (
+    FULL,
     is_closed_workflow,
     is_missing_workflow,
     is_unreadable,
@@ -361,6 +362,8 @@ class Approvals:
         except RPCError as error:
             if is_closed_workflow(error):
                 raise RefusedError(ENDED) from error
+            if wire.OUT_OF_SIGNALS in error.message:
+                raise RefusedError(FULL) from error
             raise
         try:
             return await self._outcome(state, token)

@@ -11,11 +11,17 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import TypeVar
 
-from a2a.utils.errors import InternalError, InvalidParamsError, TaskNotFoundError
+from a2a.utils.errors import (
+    InternalError,
+    InvalidParamsError,
+    TaskNotFoundError,
+    UnsupportedOperationError,
+)
 from temporalio.api.enums.v1 import ResourceExhaustedCause
 from temporalio.api.errordetails.v1 import ResourceExhaustedFailure
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal._log import wire
 from a2a_temporal._log.history import LogUnreadableError
 
 logger = logging.getLogger("a2a_temporal.server")
@@ -24,6 +30,10 @@ _T = TypeVar("_T")
 
 UNAVAILABLE = "The service is temporarily unavailable. Please try again."
 TOO_LARGE = "The message is too large to be stored."
+FULL = (
+    "The task has had as many messages and events as Temporal takes during one turn. Send this "
+    "when its agent has answered."
+)
 
 SHOWN_WITHIN = timedelta(seconds=9)
 """How long what was signaled is waited for in the history.
@@ -95,6 +105,7 @@ async def engine_errors() -> AsyncGenerator[None]:
     Raises:
         TaskNotFoundError: The workflow does not exist.
         InvalidParamsError: Temporal refused the size of what was to be stored.
+        UnsupportedOperationError: The workflow's run has had as many signals as Temporal takes.
         InternalError: Anything else; generic and retryable, the details are in the log.
     """
     try:
@@ -105,6 +116,8 @@ async def engine_errors() -> AsyncGenerator[None]:
         too_large = "size" in error.message and "limit" in error.message
         if error.status == RPCStatusCode.INVALID_ARGUMENT and too_large:
             raise InvalidParamsError(TOO_LARGE) from error
+        if wire.OUT_OF_SIGNALS in error.message:
+            raise UnsupportedOperationError(FULL) from error
         logger.error("Temporal answered %s: %s", error.status.name, error.message)
         raise InternalError(UNAVAILABLE) from error
     except LogUnreadableError as error:

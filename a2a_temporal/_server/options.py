@@ -46,6 +46,9 @@ class HandlerOptions:
         read_timeout: Bound of every single call to Temporal.
         maximum_message_bytes: Largest message that is accepted, in bytes of JSON. By default 1.4
             MB, or 20 MB with ExternalStorage on the client's data converter.
+        maximum_waiting_messages: How many messages may wait for a task's agent; further ones are
+            refused until it has handled some. Temporal takes 10,000 signals a run, and an agent
+            that finds them used up by messages cannot say any more how its turn ended.
         long_polls: Temporal long polls this process holds at once; a namespace allows about 1,200
             for each frontend. Quiet streams beyond it are woken by one shared query.
         forwarded_headers: Request headers (lower case) the agent's code may see. Never put one
@@ -66,6 +69,7 @@ class HandlerOptions:
     blocking_limit: timedelta | None = None
     read_timeout: timedelta = timedelta(seconds=5)
     maximum_message_bytes: int | None = None
+    maximum_waiting_messages: int = 1000
     long_polls: int = 200
     forwarded_headers: frozenset[str] = field(
         default=frozenset({"a2a-version", "traceparent", "tracestate", "accept-language"})
@@ -86,8 +90,10 @@ class HandlerOptions:
         for name in ("cancel_wait", "read_timeout"):
             if getattr(self, name) <= timedelta(0):
                 raise ValueError(f"HandlerOptions.{name} must be positive.")
-        if self.long_polls < 1:
-            raise ValueError(f"HandlerOptions.long_polls must be at least 1, got {self.long_polls}")
+        for name in ("long_polls", "maximum_waiting_messages"):
+            if getattr(self, name) < 1:
+                number = getattr(self, name)
+                raise ValueError(f"HandlerOptions.{name} must be at least 1, got {number}")
         secret = self.forwarded_headers & {"authorization", "cookie", "proxy-authorization"}
         if secret:
             raise ValueError(

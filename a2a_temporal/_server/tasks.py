@@ -171,7 +171,7 @@ class Tasks:
 
         Raises:
             InvalidParamsError: The message is too large, or its id was used for another content.
-            UnsupportedOperationError: The task has ended.
+            UnsupportedOperationError: The task has ended, or too many messages wait in it already.
             InternalError: Temporal cannot be reached now.
         """
         known = state.accepted.get(message.message_id)
@@ -180,6 +180,7 @@ class Tasks:
             return True
         if state.terminal:
             raise ended(state)
+        self._check_room(state)
         entry: dict[str, Any] = {
             "version": wire.LOG_VERSION,
             "message": to_json(message),
@@ -302,6 +303,20 @@ class Tasks:
                 yield reader
             except NoTaskError as error:
                 raise TaskNotFoundError from error
+
+    def _check_room(self, state: LogState) -> None:
+        """Keep room in a run for what the agent of a task has yet to say.
+
+        Workflows that have no agent say what they say otherwise.
+        """
+        if not state.turn and self._workflow != wire.AGENT_WORKFLOW:
+            return
+        waiting = state.turns - max(state.turn, state.status_turn)
+        if waiting >= self._options.maximum_waiting_messages:
+            raise UnsupportedOperationError(
+                f"Task {state.task.id} has {waiting} messages that its agent has yet to handle, "
+                "and takes no more before it has. Send this one later."
+            )
 
     async def _signal(self, task_id: str, signal: Signal, headers: dict[str, Any]) -> None:
         converter = self._client.data_converter

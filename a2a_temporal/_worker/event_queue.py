@@ -1,8 +1,8 @@
 """The event queue an agent writes to: it publishes to the task's log.
 
-State changes leave at once, artifact chunks and reports of progress in batches. The queue owns the
-order: one signal is under way at a time, and a batch is sent again until Temporal has it, so an
-attempt's events form one numbered sequence without gaps.
+State changes leave at once (a thousand in a turn), artifact chunks and reports of progress in
+batches. The queue owns the order: one signal is under way at a time, and a batch is sent again
+until Temporal has it, so an attempt's events form one numbered sequence without gaps.
 """
 
 import asyncio
@@ -39,7 +39,8 @@ logger = logging.getLogger("a2a_temporal.agent")
 _BATCH_BYTES = 64 * 1024
 _ENTRY_BYTES = 480 * 1024
 _BUFFER_BYTES = 4 * 1024 * 1024
-_DOUBLING_BATCHES = 900
+_DOUBLING_BATCHES = 650
+_HURRIED_BATCHES = 1000
 _SAVED_BATCHES = 4
 # Steps of the event loop in which an agent that says all at once can return, so that its last
 # words and the end of its turn travel together.
@@ -83,6 +84,7 @@ class PublishingQueue(EventQueue):
         self._waiting: deque[tuple[dict[str, Any], int]] = deque()
         self._waiting_bytes = 0
         self._urgent = False
+        self._hurried = 0
         self._changed = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -177,7 +179,8 @@ class PublishingQueue(EventQueue):
         """Return the pause in seconds that follows a turn's n-th batch.
 
         Each batch is a signal and costs four events of history, and Temporal takes 10,000 and
-        51,200 of them: the pause doubles so often that a day of streaming fits.
+        51,200 of them: the pause doubles so often that a day of streaming fits, with room for a
+        thousand batches that did not wait, the turns before in this run, and messages that come.
         """
         return self._interval * 2 ** (batches / _DOUBLING_BATCHES)
 
@@ -220,7 +223,8 @@ class PublishingQueue(EventQueue):
     def _append(self, written: dict[str, Any], size: int, urgent: bool) -> None:
         self._waiting.append((written, size))
         self._waiting_bytes += size
-        self._urgent = self._urgent or urgent or self._waiting_bytes >= _BATCH_BYTES
+        hurries = urgent and self._hurried < _HURRIED_BATCHES
+        self._urgent = self._urgent or hurries or self._waiting_bytes >= _BATCH_BYTES
         if self._waiting_bytes >= _BUFFER_BYTES:
             self._room.clear()
         if self._sender is None and not self._closed:
@@ -334,6 +338,7 @@ class PublishingQueue(EventQueue):
             batch.append(written)
             size += bytes_
         self._waiting_bytes -= size
+        self._hurried += self._urgent
         self._urgent = self._waiting_bytes >= _BATCH_BYTES
         self._room.set()
         self._sequence += 1

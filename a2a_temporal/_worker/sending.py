@@ -2,13 +2,16 @@
 
 import asyncio
 import logging
+import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from temporalio.client import Client
 from temporalio.converter import DataConverter
+from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal import errors
 from a2a_temporal._log import wire
 
 logger = logging.getLogger("a2a_temporal.agent")
@@ -19,10 +22,23 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 # A payload may have 2 MB; the rest of an entry and the growth by escapes need room.
 ENTRY_LIMIT_BYTES = 1_800_000
+_FULL = "The task has had as many messages and events as Temporal takes during one turn."
 
 
 class LogClosedError(Exception):
     """The workflow takes no more entries: it was closed under the running activity."""
+
+
+class LogFullError(ApplicationError, errors.PublicError):
+    """The run takes no more entries: it has had as many signals as Temporal takes.
+
+    It may leave the activity by itself, so it is a failure of the kind that an agent's code makes.
+    """
+
+    def __init__(self) -> None:
+        reference = uuid.uuid4().hex[:12]
+        super().__init__(_FULL, _FULL, reference, type=errors.AGENT_FAILED, non_retryable=True)
+        self.text = _FULL
 
 
 def entry_limit(converter: DataConverter) -> int | None:
@@ -42,6 +58,9 @@ def sender(client: Client, task_id: str, run_id: str) -> Send:
             except RPCError as error:
                 if error.status == RPCStatusCode.NOT_FOUND:
                     raise LogClosedError(task_id) from error
+                if wire.OUT_OF_SIGNALS in error.message:
+                    logger.error("Task %s: %s", task_id, error.message)
+                    raise LogFullError from error
                 if error.status == RPCStatusCode.INVALID_ARGUMENT:
                     raise
                 logger.warning("Temporal took no entry of task %s yet: %s", task_id, error.status)

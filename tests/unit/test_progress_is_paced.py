@@ -93,4 +93,16 @@ async def test_a_day_of_reports_fits_into_one_history() -> None:
     while clock < timedelta(days=1).total_seconds():
         clock += log.queue.pause_after(batches)
         batches += 1
-    assert batches < 9_800
+    assert batches < 7_100
+
+
+async def test_changes_of_state_that_never_end_are_paced_as_well() -> None:
+    log = _Log(sequence=LATE)
+    states = (TaskState.TASK_STATE_WORKING, TaskState.TASK_STATE_SUBMITTED)
+    for number in range(3000):
+        await log.queue.enqueue_event(_status(states[number % 2]))
+        for _ in range(10):  # steps of the event loop, in which what is urgent leaves
+            await asyncio.sleep(0)
+    assert 900 < len(log.batches) < 1100
+    await log.queue.finish(done=True)
+    assert sum(map(len, log.batches)) == 3000
