@@ -44,6 +44,7 @@ from a2a_temporal._server.resume import events_after
 from a2a_temporal._server.search_attributes import Registration
 from a2a_temporal._server.visibility import start_attributes
 
+_MESSAGES = uuid.UUID("6f0a5c1e-6d0b-4d0e-9d5e-0f3d1b0c2a77")
 _SUMMARY_CHARACTERS = 120
 _LONGEST_ID = (
     1000  # of a workflow, by Temporal's default; it calls a longer one an invalid argument
@@ -197,9 +198,8 @@ class Tasks:
             headers = {wire.MESSAGE_HEADER: entry}
         async with engine_errors():
             try:
-                await within(
-                    self._options.read_timeout, self._signal(state.task.id, signal, headers)
-                )
+                signaled = self._signal(state.task.id, signal, headers, message.message_id)
+                await within(self._options.read_timeout, signaled)
             except RPCError as error:
                 if is_closed_workflow(error) or is_outgrown_workflow(error):
                     raise ended(state) from error
@@ -318,7 +318,9 @@ class Tasks:
                 "and takes no more before it has. Send this one later."
             )
 
-    async def _signal(self, task_id: str, signal: Signal, headers: dict[str, Any]) -> None:
+    async def _signal(
+        self, task_id: str, signal: Signal, headers: dict[str, Any], message_id: str
+    ) -> None:
         converter = self._client.data_converter
         if not headers:
             workflow = self._client.get_workflow_handle(task_id)
@@ -330,11 +332,13 @@ class Tasks:
             signal_name=signal.name,
             input=Payloads(payloads=await converter.encode(signal.args)),
             identity=self._client.identity,
-            request_id=str(uuid.uuid4()),
+            # Of one id Temporal takes one signal a run. The log counts a message once, but a
+            # workflow that knows nothing of A2A would hear what a client, or another replica,
+            # sends again before it shows.
+            request_id=str(uuid.uuid5(_MESSAGES, f"{task_id}/{message_id}")),
         )
         for name, value in headers.items():
             request.header.fields[name].CopyFrom((await converter.encode([value]))[0])
-        # The request has an id, so Temporal takes it once.
         service = self._client.workflow_service
         await reconnecting(lambda: service.signal_workflow_execution(request, retry=True))
 
