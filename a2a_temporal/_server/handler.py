@@ -114,7 +114,9 @@ class TemporalRequestHandler(sdk.RequestHandler):
             workflow=_workflow_name(workflow),
             options=self._options,
         )
-        self._push_configs = PushConfigs(client, task_queue=task_queue, options=self._options)
+        self._push_configs = PushConfigs(
+            client, self._tasks, task_queue=task_queue, options=self._options
+        )
         self._sending = Sending(
             self._tasks, self._push_configs, card=self.agent_card, options=self._options
         )

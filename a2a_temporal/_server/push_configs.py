@@ -28,7 +28,6 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
 from a2a_temporal._log.late_configs import read_late_configs
 from a2a_temporal._log.protojson import to_json
-from a2a_temporal._log.reading import read_log
 from a2a_temporal._log.state import LogState, PushConfig
 from a2a_temporal._net import UrlRefusedError
 from a2a_temporal._push_options import PushOptions
@@ -42,6 +41,7 @@ from a2a_temporal._server.engine_errors import (
     within,
 )
 from a2a_temporal._server.options import HandlerOptions
+from a2a_temporal._server.tasks import Tasks
 
 UNSUPPORTED = (
     "This agent sends no push notifications: its card says capabilities.push_notifications = false."
@@ -59,12 +59,16 @@ class PushConfigs:
 
     Args:
         client: Connected client.
+        tasks: Those tasks.
         task_queue: The task queue the agent's workers listen on.
         options: The handler's options.
     """
 
-    def __init__(self, client: Client, *, task_queue: str, options: HandlerOptions) -> None:
+    def __init__(
+        self, client: Client, tasks: Tasks, *, task_queue: str, options: HandlerOptions
+    ) -> None:
         self._client = client
+        self._tasks = tasks
         self._task_queue = task_queue
         self._read_timeout = options.read_timeout
         self._options: PushOptions = options.push
@@ -193,11 +197,15 @@ class PushConfigs:
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + SHOWN_WITHIN.total_seconds(), _SHORTEST_PAUSE
         while True:
-            async with engine_errors():
-                log = read_log(self._client, before.task.id)
-                now = await self.known(await within(self._read_timeout, log))
-            if done(now) or now.terminal != before.terminal or loop.time() >= until:
-                return now
+            try:
+                now = await self.known(await self._tasks.log(before.task.id))
+            except InternalError as error:
+                slow = isinstance(error.__cause__, asyncio.TimeoutError)
+                if not slow or loop.time() >= until:
+                    raise
+            else:
+                if done(now) or now.terminal != before.terminal or loop.time() >= until:
+                    return now
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 

@@ -4,7 +4,9 @@ Every read checks first that the task exists for the caller: foreign, unknown an
 workflows that are no task of this agent are one and the same TaskNotFoundError.
 """
 
+import asyncio
 import contextlib
+import logging
 import uuid
 from collections.abc import AsyncGenerator
 from dataclasses import asdict, replace
@@ -43,6 +45,8 @@ from a2a_temporal._server.plain import PlainWorkflow, Signal
 from a2a_temporal._server.resume import events_after
 from a2a_temporal._server.search_attributes import Registration
 from a2a_temporal._server.visibility import start_attributes
+
+logger = logging.getLogger("a2a_temporal.server")
 
 _MESSAGES = uuid.UUID("6f0a5c1e-6d0b-4d0e-9d5e-0f3d1b0c2a77")
 _SUMMARY_CHARACTERS = 120
@@ -225,18 +229,28 @@ class Tasks:
             TaskNotFoundError: There is no such task for this caller.
             InternalError: Temporal cannot be reached now.
         """
-        _check_id(task_id)
-        async with engine_errors():
-            try:
-                state = await within(
-                    self._options.read_timeout,
-                    self._logs.read(self._client, task_id),
-                )
-            except NoTaskError as error:
-                raise TaskNotFoundError from error
+        state = await self.log(task_id)
         if not caller.may_see(state):
             raise TaskNotFoundError
         return state
+
+    async def log(self, task_id: str) -> LogState:
+        """Return what a task's log says now, whoever may see it.
+
+        A log that takes longer to read than a call may is read on by the next call.
+
+        Raises:
+            TaskNotFoundError: There is no such task.
+            InternalError: Temporal cannot be reached now.
+        """
+        _check_id(task_id)
+        async with engine_errors():
+            try:
+                return await within(
+                    self._options.read_timeout, self._logs.read(self._client, task_id)
+                )
+            except NoTaskError as error:
+                raise TaskNotFoundError from error
 
     async def newest_run(self, task_id: str) -> str:
         """Return the id of the run in which a task is now.
@@ -265,6 +279,8 @@ class Tasks:
     async def events_after(self, task_id: str, after: Cursor | None) -> list[LogEvent] | None:
         """Return what the log holds behind a cursor; ``None`` when the cursor is of no use.
 
+        So it is where the log takes too long to read once more.
+
         Raises:
             InternalError: Temporal cannot be reached now.
         """
@@ -275,7 +291,11 @@ class Tasks:
             reading = events_after(
                 self._client, task_id, after, timeout=limit, render_result=self._render_result
             )
-            return await within(limit, reading)
+            try:
+                return await within(limit, reading)
+            except asyncio.TimeoutError:
+                logger.info("The log of task %s takes too long to resume a stream", task_id)
+                return None
 
     @contextlib.asynccontextmanager
     async def follow(
