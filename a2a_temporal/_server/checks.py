@@ -16,7 +16,8 @@ from a2a.utils.task import validate_history_length
 from google.protobuf.json_format import ParseError, SerializeToJsonError
 from google.protobuf.struct_pb2 import Struct, Value
 
-from a2a_temporal._log.protojson import check_depth, to_json
+from a2a_temporal._log.protojson import check_depth, digest, from_json, to_json
+from a2a_temporal._log.state import Accepted, LogState
 
 _LONGEST = {"message_id": 512, "task_id": 512, "context_id": 4096}
 _TASK_ID = re.compile(r"[A-Za-z0-9._~-]{1,200}")
@@ -67,6 +68,36 @@ def check_size(stored: dict[str, Any], limit: int) -> None:
         raise InvalidParamsError(
             f"The message takes {size} bytes as JSON; this server stores at most {limit}. "
             "Send large content as a file reference (part.url)."
+        )
+
+
+def check_context(state: LogState, message: Message) -> None:
+    """Check that a message names the context of the task it belongs to, or none (section 3.4.1).
+
+    Raises:
+        InvalidParamsError: It names another one.
+    """
+    known, named = state.task.context_id, message.context_id
+    if named and named != known:
+        raise InvalidParamsError(
+            f"Task {state.task.id} belongs to context {known!r}, the message names {named!r}. Name "
+            "the task's own, or none; to begin a task, give the message its own messageId."
+        )
+
+
+def check_same(known: Accepted | None, message: Message) -> None:
+    """Check that a message is the one that was accepted under its id.
+
+    Raises:
+        InvalidParamsError: It is another one.
+    """
+    # As it stands in the log: on its way there it loses what JSON cannot express.
+    sent = digest(from_json(to_json(message), Message()))
+    # A workflow in another language carries no digests across its runs.
+    if known is None or known.digest not in ("", sent):
+        raise InvalidParamsError(
+            f"messageId {message.message_id!r} was used before with another content. Give every "
+            "message its own id; repeat an id only to send the same message again."
         )
 
 

@@ -24,12 +24,12 @@ from a2a_temporal._log.protojson import to_json
 from a2a_temporal._log.state import LogState, begin
 from a2a_temporal._server import push_configs
 from a2a_temporal._server.call import Caller, describe_call
-from a2a_temporal._server.checks import check_message, check_task_id
+from a2a_temporal._server.checks import check_context, check_message, check_same, check_task_id
 from a2a_temporal._server.engine_errors import SHOWN_WITHIN, UNAVAILABLE, answered, within
 from a2a_temporal._server.follower import Reader
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.push_configs import PushConfigs
-from a2a_temporal._server.tasks import Tasks, check_same, ended
+from a2a_temporal._server.tasks import Tasks, ended
 
 
 @dataclass(frozen=True)
@@ -142,11 +142,7 @@ class Sending:
     ) -> AsyncGenerator[Sent]:
         """Send a further message; followed from before it, so that nothing it makes is missed."""
         state = await self._tasks.read(scope, message.task_id)
-        if message.context_id and message.context_id != state.task.context_id:
-            raise InvalidParamsError(
-                f"Task {message.task_id} belongs to context {state.task.context_id!r}, the message "
-                f"names {message.context_id!r}. Name the task's own, or none."
-            )
+        check_context(state, message)
         if state.terminal and message.message_id not in state.accepted:
             raise ended(state)
         if push and not scope.owns(state):

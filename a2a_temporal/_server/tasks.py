@@ -26,12 +26,12 @@ from temporalio.service import RPCError
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart, entry_time, parse_time
 from a2a_temporal._log.kept import KeptLogs
-from a2a_temporal._log.protojson import digest, from_json, to_json
+from a2a_temporal._log.protojson import from_json, to_json
 from a2a_temporal._log.reading import NoTaskError
-from a2a_temporal._log.state import Accepted, LogState, begins_as, state_name
+from a2a_temporal._log.state import LogState, begins_as, state_name
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.call import Caller
-from a2a_temporal._server.checks import check_size
+from a2a_temporal._server.checks import check_context, check_same, check_size
 from a2a_temporal._server.engine_errors import (
     engine_errors,
     is_closed_workflow,
@@ -374,7 +374,9 @@ class Tasks:
                 "message with a fresh messageId."
             ) from error
         first = state.accepted.get(_message_id(start))
-        check_same(first, from_json(start.message, Message()))
+        message = from_json(start.message, Message())
+        check_same(first, message)
+        check_context(state, message)
         return state
 
 
@@ -384,22 +386,6 @@ def ended(state: LogState) -> UnsupportedOperationError:
         f"Task {state.task.id} has ended and takes no more messages. Send a message without "
         "taskId to begin a new task."
     )
-
-
-def check_same(known: Accepted | None, message: Message) -> None:
-    """Check that a message is the one that was accepted under its id.
-
-    Raises:
-        InvalidParamsError: It is another one.
-    """
-    # As it stands in the log: on its way there it loses what JSON cannot express.
-    sent = digest(from_json(to_json(message), Message()))
-    # A workflow in another language carries no digests across its runs.
-    if known is None or known.digest not in ("", sent):
-        raise InvalidParamsError(
-            f"messageId {message.message_id!r} was used before with another content. Give every "
-            "message its own id; repeat an id only to send the same message again."
-        )
 
 
 def _answer(plain: PlainWorkflow, message: Message) -> Signal:

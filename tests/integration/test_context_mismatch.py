@@ -25,3 +25,19 @@ async def test_a_message_of_another_context_leaves_no_trace(cluster: Cluster) ->
         assert artifact_text(answered, "answer") == "blue"
 
     await over_every_binding(cluster.caller, scenario)
+
+
+async def test_a_repeated_message_that_names_another_context_is_refused(cluster: Cluster) -> None:
+    async def scenario(caller: Caller) -> None:
+        message_id, context_id = f"m-{uuid.uuid4()}", f"c1-{uuid.uuid4()}"
+        parked = await caller.send_task("ask colour?", message_id=message_id, context_id=context_id)
+
+        wrong = {"message_id": message_id, "context_id": f"c2-{uuid.uuid4()}"}
+        await refused(caller.send("ask colour?", **wrong), code=-32602, status=400)
+        await refused_to_open(caller.stream("ask colour?", **wrong), code=-32602, status=400)
+
+        for same in ({"context_id": context_id}, {}):
+            again = await caller.send_task("ask colour?", message_id=message_id, **same)
+            assert again["id"] == parked["id"]
+
+    await over_every_binding(cluster.caller, scenario)
