@@ -96,6 +96,8 @@ class Listing:
         tasks: dict[str, Task] = {}
         dropped = 0
         async with engine_errors(), self._tasks.indexing():
+            if after is None:
+                await index.look(_WINDOW_ROWS)
             total = await index.count(wanted.after, None)
             while len(tasks) < size:
                 rows = await walk.take(size - len(tasks))
@@ -179,7 +181,11 @@ class _Walk:
 
     async def _read_window(self) -> None:
         oldest = self._index.filter.after
-        rest = await self._index.count(oldest, self._top)
+        total = await self._index.count(oldest, None)
+        if total > _WINDOW_ROWS:
+            rest = await self._index.count(oldest, self._top)
+        else:
+            rest = total  # and no more than that
         if rest <= _WINDOW_ROWS:
             bottom = oldest
             self._at_end = True

@@ -1,8 +1,12 @@
 """The visibility index of tasks: count and find them by owner, context, state and time."""
 
-from collections.abc import Iterable
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from functools import partial
+from typing import TypeVar
 
 from a2a.types.a2a_pb2 import TaskState
 from temporalio.api.enums.v1 import WorkflowExecutionStatus
@@ -12,6 +16,7 @@ from temporalio.api.workflowservice.v1 import (
     ListWorkflowExecutionsRequest,
 )
 from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
@@ -20,8 +25,13 @@ from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.engine_errors import within
 from a2a_temporal._server.visibility import indexed, keyword, quote
 
+_T = TypeVar("_T")
+
 _PAGE = 1000
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.2, 1.0
 _LATEST = 7_258_118_400_000  # the year 2200: what lies behind overflows Temporal's nanoseconds
+
+_TRANSIENT = (RPCStatusCode.UNAVAILABLE, RPCStatusCode.INTERNAL, RPCStatusCode.UNKNOWN)
 
 _STATE = wire.STATE_ATTRIBUTE
 _TERMINAL = {state_name(state) for state in TERMINAL_STATES}
@@ -67,6 +77,9 @@ class TaskIndex:
     A task whose workflow was terminated, timed out or failed without a terminal entry still has the
     search attributes of before; it counts by its execution status and close time.
 
+    Where a namespace has no call to visibility to spare (Temporal grants ten a second, if nobody
+    raises that), a call is made again until there is one: whoever asks bounds what that may take.
+
     Attributes:
         filter: What is asked for.
         calls: The number of visibility calls made so far.
@@ -78,6 +91,7 @@ class TaskIndex:
         self._client = client
         self._timeout = timeout
         self._counts: dict[str, int] = {}
+        self._small: dict[str, list[TaskRow]] = {}
 
     @staticmethod
     def now() -> int:
@@ -88,19 +102,20 @@ class TaskIndex:
         """Count tasks whose status is of ``bottom`` to ``top``, both included."""
         query = self._query(bottom, top)
         if query not in self._counts:
-            self.calls += 1
             request = CountWorkflowExecutionsRequest(namespace=self._client.namespace, query=query)
-            counted = reconnecting(
-                lambda: self._client.workflow_service.count_workflow_executions(
-                    request, retry=True, timeout=self._timeout
+            answer = await self._granted(
+                lambda retry: self._client.workflow_service.count_workflow_executions(
+                    request, retry=retry, timeout=self._timeout
                 )
             )
-            answer = await within(self._timeout, counted)
             self._counts[query] = answer.count
         return self._counts[query]
 
     async def rows(self, bottom: int, top: int | None) -> list[TaskRow]:
         """Return the tasks whose status is of ``bottom`` to ``top``, in no order."""
+        known = self._small.get(self._query(bottom, top))
+        if known is not None:
+            return known
         rows: list[TaskRow] = []
         token = b""
         while True:
@@ -108,6 +123,16 @@ class TaskIndex:
             rows += page
             if not token:
                 return rows
+
+    async def look(self, most: int) -> None:
+        """Read all tasks of the filter if they are fewer than ``most``.
+
+        They then cost this one call: counting and reading them asks no further one.
+        """
+        query = self._query(self.filter.after, None)
+        rows, token = await self._page(self.filter.after, None, most, b"")
+        if not token:
+            self._counts[query], self._small[query] = len(rows), rows
 
     async def some(self, bottom: int, top: int | None, number: int) -> list[TaskRow]:
         """Return any of these tasks, no more than ``number``."""
@@ -117,20 +142,37 @@ class TaskIndex:
     async def _page(
         self, bottom: int, top: int | None, size: int, token: bytes
     ) -> tuple[list[TaskRow], bytes]:
-        self.calls += 1
         request = ListWorkflowExecutionsRequest(
             namespace=self._client.namespace,
             query=self._query(bottom, top),
             page_size=size,
             next_page_token=token,
         )
-        listed = reconnecting(
-            lambda: self._client.workflow_service.list_workflow_executions(
-                request, retry=True, timeout=self._timeout
+        page = await self._granted(
+            lambda retry: self._client.workflow_service.list_workflow_executions(
+                request, retry=retry, timeout=self._timeout
             )
         )
-        page = await within(self._timeout, listed)
         return [_row(info) for info in page.executions], page.next_page_token
+
+    async def _granted(self, call: Callable[[bool], Awaitable[_T]]) -> _T:
+        """Make a call, as often as it takes until Temporal has one to spare.
+
+        The client's own retries wait for a second and longer, and use up the time of the call.
+        """
+        self.calls += 1
+        pause, retry = _SHORTEST_PAUSE, False
+        while True:
+            try:
+                return await within(self._timeout, reconnecting(partial(call, retry)))
+            except RPCError as error:
+                if error.status == RPCStatusCode.RESOURCE_EXHAUSTED:
+                    await asyncio.sleep(pause * random.uniform(0.5, 1))
+                    pause = min(2 * pause, _LONGEST_PAUSE)
+                elif retry or error.status not in _TRANSIENT:
+                    raise
+                else:
+                    retry = True
 
     def _query(self, bottom: int, top: int | None) -> str:
         wanted = self.filter
