@@ -1,7 +1,5 @@
 """The activities that run an ``AgentExecutor``: one attempt at one turn, and the cancel hook."""
 
-from dataclasses import replace
-
 from a2a.server.agent_execution import AgentExecutor
 from a2a.types.a2a_pb2 import Task
 from temporalio import activity
@@ -10,6 +8,7 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.kept import KeptLogs
 from a2a_temporal._log.state import LogState
 from a2a_temporal._worker.agent_attempt import Attempt
+from a2a_temporal._worker.attempt_numbers import is_the_first, number_after
 from a2a_temporal._worker.departures import Departures
 from a2a_temporal._worker.options import AgentOptions
 from a2a_temporal._worker.request_context import request_context
@@ -41,17 +40,16 @@ class AgentActivities:
         """
         info = activity.info()
         number = turn_input.earlier_attempts + info.attempt
-        turn = Turn(turn_input.task_id, turn_input.context_id, turn_input.turn, number)
         task: Task | None = None
-        reset = turn_input.run_id not in ("", info.workflow_run_id)
-        if turn.turn > 1 or turn.attempt > 1 or reset:
-            log = await self._read(turn.task_id)
-            if log.turn > turn.turn or (log.turn == turn.turn and log.turn_over):
+        another_run = turn_input.run_id not in ("", info.workflow_run_id)
+        if turn_input.turn > 1 or number > 1 or another_run or not is_the_first():
+            log = await self._read(turn_input.task_id)
+            here = log.turn == turn_input.turn
+            if log.turn > turn_input.turn or (here and log.turn_over):
                 return self._options.continue_as_new_after
             task = log.task if log.turn else None
-            if reset and log.turn == turn.turn:
-                # Temporal counts anew, but the attempts of the earlier run are in the log.
-                turn = replace(turn, attempt=log.attempt + turn.attempt)
+            number = await number_after(log.attempt if here else 0, number)
+        turn = Turn(turn_input.task_id, turn_input.context_id, turn_input.turn, number)
         attempt = Attempt(self._executor, self._options, turn, request_context(turn_input, task))
         if await attempt.run():
             # A completion now would cost a workflow task, or be refused because it is too late.

@@ -139,7 +139,7 @@ class AgentTurns:
         turn = self._log.agent_turn = self._turn_number()
         self._log.agent_given_up = False
         # After a reset the log may hold attempts that this run has yet to make.
-        attempts = self._log.state.attempt if self._log.state.turn >= turn else 0
+        attempts = self._spoken(turn)
         self.running = True
         try:
             while True:
@@ -155,9 +155,13 @@ class AgentTurns:
                         self.failure = error
                         self._log.emit_status(TaskState.TASK_STATE_FAILED, client_text(error))
                         return None
-                    attempts += self._options.maximum_attempts
+                    attempts = max(attempts + self._options.maximum_attempts, self._spoken(turn))
         finally:
             self.running = False
+
+    def _spoken(self, turn: int) -> int:
+        """Return the number of the last attempt that has said something in or after a turn."""
+        return self._log.state.attempt if self._log.state.turn >= turn else 0
 
     def _end_unsaid(self, turn: int) -> None:
         """Complete a task whose agent never said how its turn ended.

@@ -1,15 +1,21 @@
 """Publish progress and artifact chunks of a task from any activity of its workflow."""
 
+import asyncio
 import uuid
+import weakref
 from types import TracebackType
+from typing import Any
 
 from a2a.types.a2a_pb2 import Artifact, TaskArtifactUpdateEvent, TaskState, TaskStatus
 from a2a.types.a2a_pb2 import TaskStatusUpdateEvent as StatusEvent
 from temporalio import activity
+from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from typing_extensions import Self
 
+from a2a_temporal._log.reading import NoTaskError, read_log
 from a2a_temporal._log.state import agent_message
+from a2a_temporal._worker.attempt_numbers import is_the_first, number_after
 from a2a_temporal._worker.event_queue import PublishingQueue
 from a2a_temporal._worker.options import AgentOptions
 from a2a_temporal._worker.parts import Content, parts_of
@@ -46,13 +52,14 @@ class Publisher:
                 non_retryable=True,
             )
         client = activity.client()
+        said = _said_in(client, info.workflow_id, info.workflow_run_id)
         self._queue = PublishingQueue(
-            sender(client, info.workflow_id, info.workflow_run_id),
+            said.send,
             turn=0,
             attempt=info.attempt,
             batch_interval=AgentOptions().batch_interval,
             limit_bytes=entry_limit(client.data_converter),
-            source=f"{info.workflow_run_id}/{info.activity_id}",
+            source=said.source,
         )
 
     async def working(self, text: str) -> None:
@@ -99,3 +106,46 @@ class Publisher:
             await self._queue.finish(done=False)
         else:
             self._queue.abandon()
+
+
+class _Said:
+    """What one attempt at an activity says, in however many blocks: one numbered sequence."""
+
+    def __init__(self, client: Client, task_id: str, run_id: str) -> None:
+        self.source = f"{run_id}/{activity.info().activity_id}"
+        self._client, self._task_id, self._run_id = client, task_id, run_id
+        self._send = sender(client, task_id, run_id)
+        self._attempt: int | None = None
+        self._sequence = 0
+        self._in_order = asyncio.Lock()
+
+    async def send(self, entry: dict[str, Any]) -> None:
+        """Send an entry as the next one of the attempt."""
+        async with self._in_order:
+            if self._attempt is None:
+                self._attempt = await self._number()
+            self._sequence += 1
+            await self._send({**entry, "attempt": self._attempt, "sequence": self._sequence})
+
+    async def _number(self) -> int:
+        counted = activity.info().attempt
+        if is_the_first():
+            return counted
+        try:
+            log = await read_log(self._client, self._task_id, run_id=self._run_id)
+        except NoTaskError:
+            return counted
+        source = log.sources.get(self.source)
+        return await number_after(source.attempt if source is not None else 0, counted)
+
+
+_attempts: dict[int, _Said] = {}
+
+
+def _said_in(client: Client, task_id: str, run_id: str) -> _Said:
+    """Return what the calling attempt has said, which is forgotten with the attempt."""
+    info = activity.info()  # the same object throughout an attempt
+    if id(info) not in _attempts:
+        _attempts[id(info)] = _Said(client, task_id, run_id)
+        weakref.finalize(info, _attempts.pop, id(info), None)
+    return _attempts[id(info)]

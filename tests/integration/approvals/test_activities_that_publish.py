@@ -7,6 +7,7 @@ from temporalio.client import Client
 from a2a_temporal import Agent
 from a2a_temporal.testing import RunningAgent, running_agent, state_of
 from tests.integration.approvals.combined_flows import ReportsThenAsks, append
+from tests.integration.approvals.publishing_flows import Reports, report
 from tests.support.in_process import CARD
 from tests.support.resets import reset_to_the_start
 from tests.support.waiting import eventually, within
@@ -29,6 +30,14 @@ async def test_a_local_activity_is_told_that_it_cannot_publish(skipping: Client)
     async with running_agent(skipping, REPORTS) as running:
         task = await within(20, running.send("local"), what="the end")
         assert state_of(task) == "failed"
+
+
+async def test_an_activity_publishes_in_several_blocks(skipping: Client) -> None:
+    agent = Agent(card=CARD, workflow=Reports, activities=[report])
+    async with running_agent(skipping, agent) as running:
+        done = await within(20, running.send("1"), what="the end")
+        (artifact,) = done.artifacts
+        assert [part.text for part in artifact.parts] == ["1: half", " whole"]
 
 
 async def written(running: RunningAgent, task: Task) -> bool:
