@@ -217,7 +217,7 @@ class AgentTurns:
             heartbeat_timeout=self._options.heartbeat_timeout,
             retry_policy=RetryPolicy(
                 initial_interval=self._options.retry_interval,
-                maximum_interval=_LONGEST_RETRY_PAUSE,
+                maximum_interval=max(self._options.retry_interval, _LONGEST_RETRY_PAUSE),
                 maximum_attempts=self._options.maximum_attempts,
             ),
             cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,

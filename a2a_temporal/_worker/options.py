@@ -14,7 +14,8 @@ class AgentOptions:
         maximum_attempts: How often a turn is tried in all when workers are lost or the agent
             raises ``RetryableError``. 1 means that a crash fails the task. A worker that is told to
             stop hands its turn over, which is no attempt that counts.
-        retry_interval: The pause before the second attempt; it doubles from there, to one minute.
+        retry_interval: The pause before the second attempt; it doubles from there, to one minute;
+            one of a minute or more stays as it is.
         heartbeat_interval: How often the wrapper heartbeats, hence how soon a cancel reaches the
             agent's code. The first beat comes after half of it.
         heartbeat_timeout: After this silence a worker counts as lost and another attempt starts.
