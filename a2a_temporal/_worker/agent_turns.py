@@ -10,7 +10,7 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from a2a.types.a2a_pb2 import Role, TaskState
@@ -29,10 +29,14 @@ OPTIONS_FUNCTION = "a2a_agent_options"
 
 _LONGEST_RETRY_PAUSE = timedelta(minutes=1)
 _CANCEL_HOOK_ATTEMPTS = 2
+_CANCEL_HOOK_REST = timedelta(seconds=10)
+"""What the hook's activity may take for reading the log and publishing."""
+
 _ENDED_BY_HAND = "a2a-turn-ended-by-hand"
 _TAKEN_BY_THE_AUTHOR = "a2a-message-taken-by-the-author"
 _CANCELED_AGAIN = "a2a-agent-canceled-again"
 _UNREAD_COUNT = "a2a-unread-messages-count"
+_CANCELED_BETWEEN = "a2a-canceled-between-attempts"
 _ENDED_BESIDE_A_QUESTION = "a2a-turn-ended-beside-a-question"
 
 
@@ -87,10 +91,15 @@ class AgentTurns:
 
     async def stop(self) -> None:
         """Stop the turn that is under way, unless that was begun, and wait until it has ended."""
-        if self._turns is not None and not self._cancel_requested:
-            self._cancel_requested = True
-            self._turns.cancel()
+        if self._turns is None or self._cancel_requested:
+            await workflow.wait_condition(lambda: not self.running)
+            return
+        self._cancel_requested = True
+        self._turns.cancel()
         await workflow.wait_condition(lambda: not self.running)
+        untold = not self._agent_told and not self._log.state.terminal
+        if untold and workflow.patched(_CANCELED_BETWEEN):
+            await self._run_cancel_hook()
 
     async def _run_turns(self) -> None:
         held_back = self._held_back()
@@ -149,7 +158,7 @@ class AgentTurns:
                     return threshold
                 except ActivityError as error:
                     if self._cancel_requested or self._log.state.terminal:
-                        self._agent_told = self._cancel_requested
+                        self._agent_told = self._cancel_requested and self._heard(error)
                         return None
                     if not _was_handed_over(error):
                         self.failure = error
@@ -158,6 +167,11 @@ class AgentTurns:
                     attempts = max(attempts + self._options.maximum_attempts, self._spoken(turn))
         finally:
             self.running = False
+
+    def _heard(self, error: ActivityError) -> bool:
+        """Say whether an attempt was at work that a cancel could reach, so that its agent knows."""
+        at_work = is_cancelled_exception(error) and bool(error.started_event_id)
+        return at_work or self._log.state.terminal or not workflow.patched(_CANCELED_BETWEEN)
 
     def _spoken(self, turn: int) -> int:
         """Return the number of the last attempt that has said something in or after a turn."""
@@ -271,7 +285,9 @@ class AgentTurns:
             await workflow.execute_activity(
                 wire.CANCEL_AGENT_ACTIVITY,
                 hook,
-                schedule_to_close_timeout=self._options.cancel_timeout,
+                # A worker that is busy has room for it once a turn is over, at the latest.
+                schedule_to_start_timeout=self._options.turn_timeout,
+                start_to_close_timeout=self._options.cancel_timeout + _CANCEL_HOOK_REST,
                 retry_policy=RetryPolicy(maximum_attempts=_CANCEL_HOOK_ATTEMPTS),
                 summary="Clean up a canceled task",
             )

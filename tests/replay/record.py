@@ -27,7 +27,7 @@ from a2a_temporal import (
 )
 from a2a_temporal._log.wire import AGENT_WORKFLOW, TASK_QUERY, late_configs_id, push_workflow_id
 from tests.replay.flow import Flow
-from tests.replay.shapes import CONTINUES_AFTER, SHAPES, Scene, Shape, pushed
+from tests.replay.shapes import CONTINUES_AFTER, RETRIES_AFTER, SHAPES, Scene, Shape, pushed
 from tests.support.in_process import CARD, Scripted, Served, new_task_queue
 from tests.support.logs import first_run, successor_of
 from tests.support.temporal_server import running_server
@@ -52,7 +52,7 @@ async def main(names: list[str]) -> None:
 async def record(client: Client, shape: Shape) -> None:
     queue, scripted = new_task_queue(), Scripted()
     options = AgentOptions(
-        retry_interval=timedelta(milliseconds=50),
+        retry_interval=RETRIES_AFTER.get(shape.__name__, timedelta(milliseconds=50)),
         continue_as_new_after=CONTINUES_AFTER.get(shape.__name__),
     )
     plugin = A2APlugin(agent_executor=scripted, options=options, push=PUSH)

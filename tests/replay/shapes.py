@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from a2a.types.a2a_pb2 import Message, Task, TaskPushNotificationConfig
@@ -11,6 +12,7 @@ from temporalio.client import Client
 from a2a_temporal._log.reading import read_log
 from tests.support.hook import hook
 from tests.support.in_process import CALL, Scripted, Served, request
+from tests.support.turns import activity_in_back_off
 from tests.support.waiting import eventually
 
 
@@ -103,6 +105,13 @@ async def canceled_while_working(scene: Scene) -> str:
 
 async def canceled_while_parked(scene: Scene) -> str:
     task_id = (await scene.agent.send("ask")).id
+    await scene.agent.cancel(task_id)
+    return task_id
+
+
+async def canceled_between_attempts(scene: Scene) -> str:
+    task_id = await scene.agent.start("say:a chunks:1 flaky")
+    await activity_in_back_off(scene.client, task_id, attempt=2)
     await scene.agent.cancel(task_id)
     return task_id
 
@@ -216,6 +225,7 @@ SHAPES: tuple[Shape, ...] = (
     auth_within_a_turn,
     canceled_while_working,
     canceled_while_parked,
+    canceled_between_attempts,
     queue_of_messages,
     continued_as_new,
     failed,
@@ -237,3 +247,6 @@ RUNS = {"continued_as_new": 3, "flow_continued_as_new": 2}
 
 CONTINUES_AFTER = {"continued_as_new": 10}
 """Shapes whose task continues as new after so many events."""
+
+RETRIES_AFTER = {"canceled_between_attempts": timedelta(minutes=1)}
+"""Shapes whose turns are not tried again at once."""

@@ -3,11 +3,11 @@
 import uuid
 
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import EventType, PendingActivityState, ResetReapplyExcludeType
+from temporalio.api.enums.v1 import EventType, ResetReapplyExcludeType
 from temporalio.api.workflowservice.v1 import ResetActivityRequest, ResetWorkflowExecutionRequest
 from temporalio.client import Client
 
-from tests.support.waiting import eventually
+from tests.support.turns import activity_in_back_off
 
 
 async def reset_to_the_start(
@@ -35,15 +35,7 @@ async def reset_to_the_start(
 
 async def reset_activity_in_back_off(client: Client, task_id: str, *, attempt: int) -> None:
     """Have Temporal count an activity's attempts anew, while it waits for one of a number."""
-    workflow = client.get_workflow_handle(task_id)
-
-    async def waiting() -> str:
-        pending = (await workflow.describe()).raw_description.pending_activities
-        between = PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
-        waits = pending and pending[0].state == between
-        return pending[0].activity_id if waits and pending[0].attempt == attempt else ""
-
-    activity_id = await eventually(waiting, within=20, what=f"the pause before attempt {attempt}")
+    activity_id = await activity_in_back_off(client, task_id, attempt=attempt)
     await client.workflow_service.reset_activity(
         ResetActivityRequest(
             namespace=client.namespace,

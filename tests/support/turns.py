@@ -1,7 +1,8 @@
-"""What an operator does to the activity of a turn."""
+"""What an operator sees of the activity of a turn, and does to it."""
 
 from typing import Any
 
+from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.client import Client
 
 from tests.support.waiting import eventually
@@ -19,3 +20,16 @@ async def complete_turn(client: Client, task_id: str, result: Any) -> None:
     await client.get_async_activity_handle(
         workflow_id=task_id, run_id=None, activity_id=activity_id
     ).complete(result)
+
+
+async def activity_in_back_off(client: Client, task_id: str, *, attempt: int) -> str:
+    """Wait until an activity waits for an attempt of a number; returns its id."""
+    workflow = client.get_workflow_handle(task_id)
+    between = PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
+
+    async def waiting() -> str:
+        pending = (await workflow.describe()).raw_description.pending_activities
+        waits = pending and (pending[0].state, pending[0].attempt) == (between, attempt)
+        return pending[0].activity_id if waits else ""
+
+    return await eventually(waiting, within=20, what=f"the pause before attempt {attempt}")
