@@ -1,4 +1,4 @@
-"""Refuse what a workflow with a ``TaskRun`` hands to others if Temporal would not take it.
+"""Note what a workflow with a ``TaskRun`` calls, and refuse what Temporal would not take.
 
 Temporal would refuse the whole workflow task, which is then tried again for ever, its task WORKING.
 Here the author's own call raises, and says how large what was. What the library itself hands to its
@@ -17,6 +17,7 @@ from temporalio.worker import (
     SignalExternalWorkflowInput,
     StartActivityInput,
     StartChildWorkflowInput,
+    StartLocalActivityInput,
     WorkflowOutboundInterceptor,
 )
 
@@ -33,7 +34,11 @@ class CheckedCalls(WorkflowOutboundInterceptor):
     def start_activity(self, input: StartActivityInput) -> workflow.ActivityHandle[Any]:
         """Start an activity if its arguments can leave with this step."""
         _check(input.args, f"The input of activity {input.activity!r}")
-        return super().start_activity(input)
+        return _noted(super().start_activity(input))
+
+    def start_local_activity(self, input: StartLocalActivityInput) -> workflow.ActivityHandle[Any]:
+        """Start a local activity, whose arguments stay with the worker."""
+        return _noted(super().start_local_activity(input))
 
     async def start_child_workflow(
         self, input: StartChildWorkflowInput
@@ -41,17 +46,20 @@ class CheckedCalls(WorkflowOutboundInterceptor):
         """Start a child workflow if its arguments can leave with this step."""
         own = input.workflow == wire.PUSH_WORKFLOW
         _check(input.args, f"The input of child workflow {input.workflow!r}", own=own)
+        _note(own=own)
         return await super().start_child_workflow(input)
 
     async def signal_child_workflow(self, input: SignalChildWorkflowInput) -> None:
         """Signal a child workflow if the arguments can leave with this step."""
         _check(input.args, f"The input of signal {input.signal!r}")
+        _note()
         await super().signal_child_workflow(input)
 
     async def signal_external_workflow(self, input: SignalExternalWorkflowInput) -> None:
         """Signal another workflow if the arguments can leave with this step."""
         own = input.signal == wire.PUSH_POKE_SIGNAL
         _check(input.args, f"The input of signal {input.signal!r}", own=own)
+        _note(own=own)
         await super().signal_external_workflow(input)
 
 
@@ -66,3 +74,16 @@ def _check(values: Sequence[Any], what: str, *, own: bool = False) -> None:
     except PublicError:
         if not own and workflow.patched(_CHECKED):
             raise
+
+
+def _note(*, own: bool = False) -> None:
+    run = current_run()
+    if run is not None and not own:
+        run.note_act()
+
+
+def _noted(handle: workflow.ActivityHandle[Any]) -> workflow.ActivityHandle[Any]:
+    run = current_run()
+    if run is not None:
+        run.note_act(handle)
+    return handle

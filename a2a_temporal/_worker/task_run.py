@@ -42,6 +42,7 @@ _KEYS = uuid.UUID("0b9d1f0c-6f0e-5c55-8a41-6f3f6f1e2b77")
 _ASKED_TOO_LATE = "a2a-asked-too-late-for-this-run"
 _SAID_BEFORE = "a2a-said-before-this-run"
 _RARER_REMINDERS = "a2a-rarer-reminders"
+_ACTED_BEFORE = "a2a-acted-before-the-agent"
 _RUN_ATTRIBUTE = "_a2a_task_run"
 
 
@@ -82,6 +83,7 @@ class TaskRun:
                 self._first = ReceivedMessage(self._log.state.task.history[0], start.request)
             self._put_aside_what_was_said()
         self._begun = self._done_so_far()
+        self._acted = False
         self._turns: AgentTurns | None = None
         self.hands_on = False  # a new run is to take over; the guard sees to what it is given
         self._handed_on: Any = None
@@ -156,6 +158,7 @@ class TaskRun:
 
         While a request is open, the text is told beside it and the task goes on waiting.
         """
+        self.note_act()
         if not self._desk.open_requests:
             self._log.emit_status(TaskState.TASK_STATE_WORKING, text)
         elif text:
@@ -179,6 +182,7 @@ class TaskRun:
             append: Add to the artifact instead of replacing it.
             last_chunk: Nothing will be appended after this.
         """
+        self.note_act()
         artifact_id = artifact_id or self._unused_artifact_id()
         artifact = Artifact(artifact_id=artifact_id, name=name, parts=parts_of(content))
         self._log.emit(
@@ -298,8 +302,11 @@ class TaskRun:
         def continue_as_new() -> None:
             # What the author's code has asked beside the agent, it would ask again.
             may_begin_anew = nothing_done and self._desk.asked == self._begun[1]
-            if (may_begin_anew or carried is not None) and not self._desk.open_requests:
-                self.continue_as_new(self.carried if carried is None else carried)
+            if self._desk.open_requests or not (may_begin_anew or carried is not None):
+                return
+            if carried is None and self._acted and workflow.patched(_ACTED_BEFORE):
+                return
+            self.continue_as_new(self.carried if carried is None else carried)
 
         turns = AgentTurns(self._log, self._desk.messages, continue_as_new=continue_as_new)
         self._turns = turns
@@ -341,6 +348,20 @@ class TaskRun:
             self.hands_on = True
             raise
 
+    def note_act(self, handle: "asyncio.Task[Any] | None" = None) -> None:
+        """Note what the author's code has done before its agent, for a new run would do it again.
+
+        Args:
+            handle: What it has begun, which counts once that is done. What goes on beside the agent
+                is begun anew with it.
+        """
+        if self._turns is not None:
+            return
+        if handle is None:
+            self._acted = True
+        else:
+            handle.add_done_callback(self._note_done)
+
     @property
     def agent_works(self) -> bool:
         """True while the agent has a turn, also one that is being stopped."""
@@ -363,6 +384,9 @@ class TaskRun:
         self.continue_as_new(self._handed_on)
 
     # ---------------------------------------------------------------- helpers
+
+    def _note_done(self, _: "asyncio.Task[Any]") -> None:
+        self._acted = True
 
     def _unused_artifact_id(self) -> str:
         used = {artifact.artifact_id for artifact in self._log.state.task.artifacts}

@@ -1,9 +1,11 @@
 """Workflows of which an ``AgentExecutor`` is a part, and the agents they make."""
 
 import asyncio
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
-from temporalio import workflow
+from temporalio import activity, workflow
 
 from a2a_temporal.workflow import TaskRun, TaskStart
 
@@ -11,13 +13,21 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal import Agent, AgentOptions
     from tests.support.in_process import CARD, Scripted
 
+_LIMIT = timedelta(seconds=30)
+
 
 def agent_within(
-    flow: type[Any], *, scripted: Scripted | None = None, options: AgentOptions | None = None
+    flow: type[Any],
+    *,
+    scripted: Scripted | None = None,
+    options: AgentOptions | None = None,
+    activities: Sequence[Callable[..., Any]] = (),
 ) -> Agent:
     """Return an agent that is a workflow and has the scripted executor."""
     executor = scripted or Scripted()
-    return Agent(card=CARD, executor=executor, workflow=flow, agent_options=options)
+    return Agent(
+        card=CARD, executor=executor, workflow=flow, agent_options=options, activities=activities
+    )
 
 
 @workflow.defn
@@ -112,3 +122,38 @@ class AgentWithTimeout:
     async def _work(self) -> None:
         await self.task.run_agent()
         self.task.complete("The agent has done it.")
+
+
+charged: list[str] = []
+"""The ids of the tasks that were charged for."""
+
+
+@activity.defn
+async def charge(task_id: str) -> None:
+    """Charge for a task."""
+    charged.append(task_id)
+
+
+@workflow.defn
+class ActsBeforeTheAgent:
+    """Does what its message says, none of which takes a step of its own, then hands over."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Act, then hand over."""
+        match self.task.text:
+            case "artifact ask":
+                self.task.add_artifact("Terms", name="terms")
+            case "status ask":
+                self.task.working("Terms")
+            case "local ask":
+                await workflow.execute_local_activity(
+                    charge, self.task.id, start_to_close_timeout=_LIMIT
+                )
+            case _:
+                workflow.start_activity(charge, self.task.id, start_to_close_timeout=_LIMIT)
+        await self.task.run_agent()

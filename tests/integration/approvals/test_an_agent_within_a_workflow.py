@@ -13,11 +13,14 @@ from temporalio.client import Client
 from a2a_temporal import AgentOptions
 from a2a_temporal.testing import RunningAgent, running_agent, state_of, status_text
 from tests.integration.approvals.agent_flows import (
+    ActsBeforeTheAgent,
     AgentAfterApproval,
     AgentBesideQuestion,
     LongAgentAfterApproval,
     NothingButTheAgent,
     agent_within,
+    charge,
+    charged,
 )
 from tests.integration.approvals.combined_flows import AgentInTheNextRun, TalksBesideAgent
 from tests.support.in_process import Scripted
@@ -133,6 +136,20 @@ async def test_people_are_not_asked_again_when_the_history_grows_long(skipping: 
             await the_agent_asks(running, task, answer)
         await the_agent_completes(running, task)
         assert len(await running.records(task)) == 2
+
+
+@pytest.mark.parametrize("act", ["artifact", "status", "local", "activity"])
+async def test_what_is_done_right_before_the_agent_is_done_once(skipping: Client, act: str) -> None:
+    agent = agent_within(ActsBeforeTheAgent, options=SHORT_RUNS, activities=[charge])
+    async with running_agent(skipping, agent) as running:
+        task = await running.send(f"{act} ask")
+        for _ in range(3):
+            await the_agent_asks(running, task, "ask:where?")
+        done = await the_agent_completes(running, task)
+        assert [each.name for each in done.artifacts].count("terms") == (act == "artifact")
+        said = [part.text for message in done.history for part in message.parts]
+        assert said.count("Terms") == (act == "status")
+        assert charged.count(task.id) == (act in ("local", "activity"))
 
 
 async def test_a_new_run_takes_over_with_what_the_author_hands_on(skipping: Client) -> None:
