@@ -90,7 +90,9 @@ class OpenRequest:
 
     ``details`` is plain JSON and ``schema`` its JSON schema; ``deadline`` and ``asked_at`` are RFC
     3339 in UTC. ``records`` holds the answers that count towards the quorum so far. ``named`` says
-    that only answers count that say who gives them; ``explicit`` that an answer in words must name
+    that only answers count that say who gives them; ``excluded`` may not decide it, nor may the
+    ``requester``, who has another name where tasks do not belong to those who make them;
+    ``explicit`` that an answer in words must name
     the request, because the task has asked for another approval before.
     """
 
@@ -106,9 +108,14 @@ class OpenRequest:
     verified_only: bool = False
     named: bool = False
     explicit: bool = False
+    requester: str = ""
     deadline: str = ""
     choices: list[str] = field(default_factory=list[str])
     records: list[Record] = field(default_factory=list[Record])
+
+    def excludes(self, name: str) -> bool:
+        """Say whether somebody may not decide this because they have made it."""
+        return bool(name) and name in (self.excluded, self.requester)
 
     def to_json(self) -> dict[str, Any]:
         """Return the request as plain JSON, empty fields left out."""
@@ -228,11 +235,12 @@ def check_entitled(request: OpenRequest, answer: Answer) -> None:
             f"Request {request.id!r} takes only answers of people a server has authenticated: use "
             "the inbox or the A2A client."
         )
-    if not answer.by and (request.named or request.excluded or request.quorum > 1):
+    four_eyes = request.excluded or request.requester
+    if not answer.by and (request.named or four_eyes or request.quorum > 1):
         raise RefusedError(
             f'Request {request.id!r} needs to know who answers: add {{"by": "<your name>"}}.'
         )
-    if answer.by and answer.by == request.excluded:
+    if request.excludes(answer.by):
         raise RefusedError(f"{answer.by!r} made the request and may not decide it (four eyes).")
     if any(record.by == answer.by for record in request.records):
         raise RefusedError(f"{answer.by or 'Somebody'!r} has already answered {request.id!r}.")

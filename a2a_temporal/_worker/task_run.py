@@ -42,6 +42,7 @@ _KEYS = uuid.UUID("0b9d1f0c-6f0e-5c55-8a41-6f3f6f1e2b77")
 _ASKED_TOO_LATE = "a2a-asked-too-late-for-this-run"
 _SAID_BEFORE = "a2a-said-before-this-run"
 _RARER_REMINDERS = "a2a-rarer-reminders"
+_FOUR_EYES = "a2a-four-eyes-of-the-user"
 _ACTED_BEFORE = "a2a-acted-before-the-agent"
 _RUN_ATTRIBUTE = "_a2a_task_run"
 
@@ -268,7 +269,8 @@ class TaskRun:
         request.details, case.adapter, request.schema = details_of(details)
         request.approvers = list(approvers.names)
         request.quorum = approvers.quorum
-        request.excluded = self.owner if approvers.exclude_requester else ""
+        if approvers.exclude_requester:
+            self._exclude_requester(request)
         request.named = approvers.exclude_requester
         request.verified_only = approvers.verified_only
         await self._wait(case, question(request), timeout=timeout, remind_every=remind_every)
@@ -392,6 +394,13 @@ class TaskRun:
         used = {artifact.artifact_id for artifact in self._log.state.task.artifacts}
         numbers = itertools.count(len(used) + 1)
         return next(each for each in map("artifact-{}".format, numbers) if each not in used)
+
+    def _exclude_requester(self, request: OpenRequest) -> None:
+        """Let whoever made the task not decide, by whichever name an answer may call them."""
+        request.excluded = self.owner
+        user = str(self._log.state.start.request.get("user", ""))
+        if user and user != self.owner and workflow.patched(_FOUR_EYES):
+            request.requester = user
 
     def _end(self, state: TaskState, text: str = "") -> None:
         self._log.emit_status(state, text)

@@ -215,7 +215,7 @@ def _piece(part: Part, index: int) -> Piece:
 def _refusal(request: OpenRequest, reason: str, person: str) -> str:
     if request.verified_only:
         return reason
-    if person and request.excluded == person:
+    if request.excludes(person):
         return "You made this request, so somebody else has to decide it."
     if request.approvers:
         return f"Only {' or '.join(request.approvers)} may decide this."

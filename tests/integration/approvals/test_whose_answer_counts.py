@@ -3,8 +3,10 @@
 import pytest
 from temporalio.client import Client
 
+from a2a_temporal import Agent, HandlerOptions
 from a2a_temporal.testing import RefusedError, running_agent, state_of, status_text
 from tests.integration.approvals.flows import PaymentApproval
+from tests.support.in_process import CARD
 
 
 async def test_two_of_a_group_each_once(skipping: Client) -> None:
@@ -49,6 +51,22 @@ async def test_four_eyes_holds_for_the_requester_and_for_the_nameless(skipping: 
         answered = await nobody.send("approve", task=own)
         assert "needs to know who answers" in status_text(answered)
         assert state_of(answered) == "input-required"
+
+
+async def test_four_eyes_holds_for_the_requester_whose_tasks_belong_to_a_team(
+    skipping: Client,
+) -> None:
+    options = HandlerOptions(owner_of=lambda call_context: "team-red")
+    payment = Agent(card=CARD, workflow=PaymentApproval, handler_options=options)
+    async with running_agent(skipping, payment, user="rita", max_cached_workflows=0) as agent:
+        task = await agent.send("four-eyes")
+        answered = await agent.send("approve", task=task)
+        assert "'rita' made the request" in status_text(answered)
+        with pytest.raises(RefusedError, match="'team-red' made the request"):
+            await agent.approve(task, by="team-red")
+        done = await agent.as_user("bob").send("approve", task=task)
+        assert [part.text for part in done.artifacts[0].parts] == ["paid 5 to X (bob)"]
+        await agent.replay()
 
 
 async def test_an_approver_answers_as_an_a2a_client_and_strangers_see_nothing(
