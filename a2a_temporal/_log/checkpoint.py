@@ -1,6 +1,6 @@
 """What a task was before an attempt, so that a lost attempt's half-built work can be dropped."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from a2a.types.a2a_pb2 import Artifact, Role, Task, TaskState
@@ -43,6 +43,15 @@ class Checkpoint:
             if key not in self.metadata:
                 present = key in metadata.fields
                 self.metadata[key] = [to_json(metadata)[key]] if present else []
+
+    def copy(self) -> "Checkpoint":
+        """Return another that may be restored from while this one is still needed."""
+        return replace(
+            self,
+            artifacts=dict(self.artifacts),
+            metadata=dict(self.metadata),
+            message_ids=set(self.message_ids),
+        )
 
     def restore(self, task: Task) -> bool:
         """Make ``task`` what it was before the attempts; say whether they had changed anything.

@@ -48,6 +48,9 @@ class AgentActivities:
             if log.turn > turn_input.turn or (here and log.turn_over):
                 return self._options.continue_as_new_after
             task = log.task if log.turn else None
+            if here:
+                # An agent that shows its Task first would bring back what is about to be dropped.
+                log.checkpoint.copy().restore(log.task)
             number = await number_after(log.attempt if here else 0, number)
         turn = Turn(turn_input.task_id, turn_input.context_id, turn_input.turn, number)
         attempt = Attempt(self._executor, self._options, turn, request_context(turn_input, task))
