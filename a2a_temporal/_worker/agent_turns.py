@@ -29,6 +29,9 @@ OPTIONS_FUNCTION = "a2a_agent_options"
 
 _LONGEST_RETRY_PAUSE = timedelta(minutes=1)
 _CANCEL_HOOK_ATTEMPTS = 2
+_CANCEL_HOOK_QUEUES = timedelta(minutes=1)
+"""How long a task stays as it is for the clean-up, where every worker is busy with turns."""
+
 _CANCEL_HOOK_REST = timedelta(seconds=10)
 """What the hook's activity may take for reading the log and publishing."""
 
@@ -285,8 +288,7 @@ class AgentTurns:
             await workflow.execute_activity(
                 wire.CANCEL_AGENT_ACTIVITY,
                 hook,
-                # A worker that is busy has room for it once a turn is over, at the latest.
-                schedule_to_start_timeout=self._options.turn_timeout,
+                schedule_to_start_timeout=_CANCEL_HOOK_QUEUES,
                 start_to_close_timeout=self._options.cancel_timeout + _CANCEL_HOOK_REST,
                 retry_policy=RetryPolicy(maximum_attempts=_CANCEL_HOOK_ATTEMPTS),
                 summary="Clean up a canceled task",
