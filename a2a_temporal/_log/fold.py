@@ -8,20 +8,14 @@ message is always handled, so a COMPLETED that an agent reports while later mess
 reads as WORKING: the task completes with the last of them.
 """
 
-import json
-from typing import Any
-
 from a2a.types.a2a_pb2 import (
-    Artifact,
     Message,
-    Part,
     Task,
     TaskArtifactUpdateEvent,
     TaskState,
     TaskStatus,
     TaskStatusUpdateEvent,
 )
-from google.protobuf import json_format
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from a2a_temporal._log.checkpoint import Checkpoint
@@ -33,8 +27,9 @@ from a2a_temporal._log.entries import (
     MessageEntry,
     PushConfigEntry,
 )
-from a2a_temporal._log.protojson import StreamEvent, check_depth, digest, from_json, to_json
+from a2a_temporal._log.protojson import StreamEvent, digest
 from a2a_temporal._log.requests import open_requests
+from a2a_temporal._log.results import result_artifact
 from a2a_temporal._log.state import (
     INTERRUPTED_STATES,
     Accepted,
@@ -350,8 +345,7 @@ _CLOSED: dict[str, tuple[TaskState, str]] = {
 def _close(state: LogState, entry: CloseEntry) -> list[StreamEvent]:
     made: list[StreamEvent] = []
     if entry.kind == "completed" and entry.result is not None:
-        render = state.render_result or _result_parts
-        artifact = Artifact(artifact_id="result", name="result", parts=render(entry.result))
+        artifact = result_artifact(entry.result, state.render_result, state.task.id)
         made.append(_set_artifact(state, TaskArtifactUpdateEvent(artifact=artifact)))
     closed_as, text = _CLOSED[entry.kind]
     if entry.reason:
@@ -371,19 +365,6 @@ def _what_was_too_much(reason: str) -> str:
     if "large" in said or ("size" in said and "limit" in said):
         return "what it had to store at once was larger than the limit."
     return "it could not go on."
-
-
-def _result_parts(result: Any) -> list[Part]:
-    """Return a workflow's result as a part; what A2A's JSON cannot hold becomes text."""
-    if isinstance(result, str):
-        return [Part(text=result)]
-    try:
-        part = from_json({"data": result}, Part())
-        check_depth(part)
-        to_json(part)
-    except (json_format.Error, OverflowError, TypeError, ValueError):
-        return [Part(text=json.dumps(result, default=str, sort_keys=True))]
-    return [part]
 
 
 def _file_status_message(task: Task) -> None:

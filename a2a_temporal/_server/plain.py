@@ -6,7 +6,7 @@ from typing import Any
 
 from a2a.types.a2a_pb2 import Message, Part
 
-from a2a_temporal._log.protojson import from_json
+from a2a_temporal._log.results import result_parts
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,6 @@ def text_input(message: Message) -> list[Any]:
     return ["\n".join(part.text for part in message.parts if part.text)]
 
 
-def result_parts(result: Any) -> list[Part]:
-    """Return a text result as text, anything else as data."""
-    if isinstance(result, str):
-        return [Part(text=result)]
-    return [from_json({"data": result}, Part())]
-
-
 @dataclass(frozen=True)
 class PlainWorkflow:
     """An existing workflow as an agent: running reads as WORKING, its close as the task's end.
@@ -36,7 +29,8 @@ class PlainWorkflow:
     Attributes:
         type: The workflow type.
         input: Makes the workflow's arguments of the message that begins a task.
-        result: Makes the parts of the result artifact of what the workflow returns.
+        result: Makes the parts of the result artifact of what the workflow returns. Where it
+            raises, or makes what A2A's JSON cannot hold, the result is shown as without it.
         answer: Makes a signal of a further message, or raises ``InvalidParamsError``; without it
             the agent takes no further messages.
     """

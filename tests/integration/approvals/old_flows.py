@@ -66,3 +66,23 @@ class OldCollector:
     def add(self, word: str) -> None:
         """Add a word."""
         self.words.append(word)
+
+
+@workflow.defn(name="report-v1")
+class OldReport:
+    """Returns what was asked for, be it JSON or not."""
+
+    @workflow.run
+    async def run(self, kind: str) -> object:
+        """Report."""
+        nested: object = "core"
+        for _ in range(60):
+            nested = [nested]
+        results: dict[str, object] = {
+            "mean": {"mean": float("nan")},
+            "large": {"count": 10**400},
+            "nested": nested,
+            "half a character": "\ud83d",
+            "sum": {"sum": 3},
+        }
+        return results[kind]

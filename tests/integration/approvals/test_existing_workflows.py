@@ -5,7 +5,7 @@ import uuid
 from datetime import timedelta
 
 import pytest
-from a2a.types import Message, Part, Role, SubscribeToTaskRequest, Task
+from a2a.types import ListTasksRequest, Message, Part, Role, SubscribeToTaskRequest, Task
 from a2a.utils.errors import InvalidParamsError
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
@@ -16,7 +16,7 @@ from a2a_temporal import Agent, PlainWorkflow, Signal
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal.testing import RunningAgent, card_of, running_agent, state_of, status_text
 from a2a_temporal.workflow import data_of, text_of
-from tests.integration.approvals.old_flows import OldCollector, OldHello, OldOrder
+from tests.integration.approvals.old_flows import OldCollector, OldHello, OldOrder, OldReport
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually
 
@@ -35,6 +35,8 @@ GREETER = Agent(card=card_of(HELLO), workflow=HELLO, workflows=[OldHello])
 SHOP = Agent(card=card_of(ORDER), workflow=ORDER, workflows=[OldOrder])
 
 COLLECTOR = Agent(card=card_of(COLLECT), workflow=COLLECT, workflows=[OldCollector])
+REPORT = PlainWorkflow(type="report-v1")
+REPORTER = Agent(card=card_of(REPORT), workflow=REPORT, workflows=[OldReport])
 
 
 async def test_its_result_is_the_artifact(skipping: Client) -> None:
@@ -45,6 +47,24 @@ async def test_its_result_is_the_artifact(skipping: Client) -> None:
         with pytest.raises(Exception, match="has ended"):
             await agent.send("again", task=task)
         await agent.replay()
+
+
+@pytest.mark.parametrize("kind", ["mean", "large", "nested", "half a character"])
+async def test_a_result_that_is_no_json_is_shown_as_text(skipping: Client, kind: str) -> None:
+    async with running_agent(skipping, REPORTER) as agent:
+        good = await agent.send("sum")
+        task = await agent.send(kind)
+        assert state_of(task) == "completed"
+        assert task.artifacts[0].parts[0].text
+        assert await agent.user.get(task) == task
+
+        async def listed() -> bool:
+            request = ListTasksRequest(include_artifacts=True)
+            found = (await agent.user.client.list_tasks(request)).tasks
+            artifacts = {each.id: each.artifacts for each in found}
+            return all(artifacts.get(each.id) == each.artifacts for each in (task, good))
+
+        await eventually(listed, within=20)
 
 
 async def test_its_signals_are_answers(skipping: Client) -> None:

@@ -1,11 +1,17 @@
 """The first terminal entry wins."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
+from a2a.types.a2a_pb2 import Part
 from hypothesis import given
 
+from a2a_temporal import PlainWorkflow
 from a2a_temporal._log.entries import CloseEntry, CloseKind, Entry
 from a2a_temporal._log.fold import fold
-from a2a_temporal._log.state import TERMINAL_STATES
+from a2a_temporal._log.protojson import to_json
+from a2a_temporal._log.state import TERMINAL_STATES, begin
 from tests.unit.log.building import (
     CANCELED,
     COMPLETED,
@@ -22,8 +28,16 @@ from tests.unit.log.building import (
     logs,
     picture,
     sent,
+    started,
     status,
 )
+
+
+def _nested(levels: int) -> object:
+    value: object = "core"
+    for _ in range(levels):
+        value = [value]
+    return value
 
 
 @given(logs, logs)
@@ -101,15 +115,57 @@ def test_the_engine_does_not_overrule_a_terminal_entry(kind: CloseKind) -> None:
     ("result", "text"),
     [
         ("plain", "plain"),
+        ("half \ud83d a character", "half ? a character"),
         (float("inf"), "Infinity"),
+        ({"mean": float("nan")}, '{"mean": NaN}'),
         (10**400, str(10**400)),
+        ([10**5000], "The result cannot be shown."),
+        (_nested(60), "[" * 60 + '"core"' + "]" * 60),
     ],
 )
 def test_a_result_becomes_an_artifact_even_where_json_cannot_hold_it(
     result: object, text: str
 ) -> None:
-    state = folded(CloseEntry("completed", clock(1), result))
-    assert artifact_texts(state) == {"result": text}
+    for render in (None, PlainWorkflow("any").result):
+        state = begin(started())
+        state.render_result = render
+        fold(state, CloseEntry("completed", clock(1), result))
+        assert artifact_texts(state) == {"result": text}
+        assert to_json(state.task)
+
+
+def _raising(result: Any) -> list[Part]:
+    return [Part(text=result["no such key"])]
+
+
+def _not_json(_: Any) -> list[Part]:
+    part = Part(text="mean")
+    part.metadata["mean"] = float("nan")
+    return [part]
+
+
+def _no_parts(_: Any) -> list[Part]:
+    return ["text"]  # pyright: ignore[reportReturnType] # what an author may do
+
+
+def _too_deep(_: Any) -> list[Part]:
+    part = Part()
+    value = part.data
+    for _ in range(60):
+        value = value.list_value.values.add()
+    return [part]
+
+
+@pytest.mark.parametrize("render", [_raising, _not_json, _no_parts, _too_deep])
+def test_a_result_that_its_renderer_cannot_render_is_shown_as_it_is(
+    render: Callable[[Any], list[Part]], caplog: pytest.LogCaptureFixture
+) -> None:
+    state = begin(started())
+    state.render_result = render
+    fold(state, CloseEntry("completed", clock(1), {"sum": 3}))
+    assert state.task.status.state == COMPLETED
+    assert to_json(state.task.artifacts[0])["parts"] == [{"data": {"sum": 3.0}}]
+    assert "task" in caplog.text
 
 
 def test_a_result_of_an_object_becomes_a_data_part() -> None:
