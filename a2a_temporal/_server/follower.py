@@ -106,6 +106,7 @@ class Follower:
         entries: Number of entries read; most events of a history are none.
         stepping: The history ends in the middle of a workflow task: more follows in no time.
         quiet_since: Event-loop time of the last page that held something.
+        unreadable_since: Event-loop time since which what comes next cannot be decoded.
     """
 
     def __init__(self, client: Client, task_id: str, render_result: RenderResult | None) -> None:
@@ -118,6 +119,7 @@ class Follower:
         self.entries = 0
         self.stepping = False
         self.quiet_since = asyncio.get_running_loop().time()
+        self.unreadable_since: float | None = None
         self.readers: set[Reader] = set()
         self._client = client
         self._render_result = render_result
@@ -190,6 +192,7 @@ class Follower:
 
     def rest(self) -> None:
         """Keep no events, as nobody reads them."""
+        self.unreadable_since = None
         self._dropped = self.end
         self._events.clear()
         self._events_bytes = 0

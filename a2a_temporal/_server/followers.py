@@ -24,7 +24,12 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.reading import NoTaskError
 from a2a_temporal._log.shelf import Shelf
 from a2a_temporal._reconnecting import reconnecting
-from a2a_temporal._server.engine_errors import is_missing_workflow, is_out_of_polls, is_passing
+from a2a_temporal._server.engine_errors import (
+    is_missing_workflow,
+    is_out_of_polls,
+    is_passing,
+    is_unreadable,
+)
 from a2a_temporal._server.follower import UNREAD, Follower, Reader, RenderResult
 from a2a_temporal._server.visibility import indexed, keyword, quote
 
@@ -42,6 +47,7 @@ _ADMISSION_INTERVAL = 0.1
 _CLOCK_SKEW = timedelta(seconds=10)
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 3.0
 _RPC_TIMEOUT = timedelta(seconds=5)
+_UNREADABLE_FOR = 15.0
 _PAGE = 1000
 _RESTING = 500
 _RESTING_BYTES = 64 * 1024 * 1024
@@ -214,6 +220,7 @@ class Followers:
                     self._learn_head_start(loop.time() - created)
                     follower.new = False
                 pause = _SHORTEST_PAUSE
+                follower.unreadable_since = None
                 self._admit()
             except Exception as error:  # a reader must learn of any failure, or it waits for ever
                 failure = await self._without_poll(follower) if is_out_of_polls(error) else error
@@ -257,11 +264,26 @@ class Followers:
                 return True
             if is_missing_workflow(error):
                 return False
-        if not is_passing(error):
+        if not is_passing(error) or self._stays_unreadable(error, follower):
             logger.error("Reading task %s failed", follower.task_id, exc_info=error)
             return False
         logger.debug("Reading task %s is interrupted: %s", follower.task_id, error)
         return follower.ready
+
+    def _stays_unreadable(self, error: Exception, follower: Follower) -> bool:
+        """Say whether what a follower has come to could not be decoded here for long enough.
+
+        A storage may lag behind the log that refers to it; a key that is missing stays missing.
+        """
+        if not is_unreadable(error):
+            return False
+        now = asyncio.get_running_loop().time()
+        if follower.unreadable_since is None:
+            follower.unreadable_since = now
+            logger.warning(
+                "Task %s cannot be read here now: %s", follower.task_id, error.__cause__ or error
+            )
+        return now - follower.unreadable_since >= _UNREADABLE_FOR
 
     async def _wake_changed(self) -> None:
         """While followers are cold: heat those whose task has changed, and sweep the others."""

@@ -1,5 +1,6 @@
 """With a payload codec, history is unreadable to others and readers see everything."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from temporalio.client import Client
 from temporalio.converter import DataConverter, PayloadCodec
 
 from a2a_temporal import AgentOptions, EncryptionCodec, HandlerOptions
+from a2a_temporal._storage import StoredPayloadError
 from tests.support.in_process import (
     CALL,
     Scripted,
@@ -21,7 +23,7 @@ from tests.support.in_process import (
 )
 from tests.support.streams import watching
 from tests.support.temporal_server import TemporalServer
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, within
 
 SECRET = "a-word-nobody-else-may-read"
 
@@ -42,6 +44,18 @@ class Masking(PayloadCodec):
         if self.fails:
             raise ConnectionError("the key server does not answer")
         return [Payload.FromString(_mask(each.data)) for each in payloads]
+
+
+class Lagging(Masking):
+    """Masks; can be made to miss the next so many payloads, as a storage does that lags behind."""
+
+    missing = 0
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        if self.missing:
+            self.missing -= 1
+            raise StoredPayloadError("There is no such file.")
+        return await super().decode(payloads)
 
 
 class OutOfReach(EncryptionCodec):
@@ -104,6 +118,44 @@ async def test_a_codec_that_fails_for_a_while_costs_a_stream_nothing(
             await stream.end()
         assert stream.chunks == [f"1.{index} " for index in range(5)] * 2
         assert stream.last_state == "TASK_STATE_COMPLETED"
+
+
+async def test_whoever_waits_for_what_is_unreadable_here_learns_so(
+    temporal: TemporalServer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("a2a_temporal._server.followers._UNREADABLE_FOR", 1.0)
+    queue = new_task_queue()
+    old, new = b"1" * 32, b"2" * 32
+    here = await _client(temporal, EncryptionCodec({"old": old}))
+    there = await _client(temporal, EncryptionCodec({"new": new, "old": old}))
+    async with agent_worker(there, queue), served(here, queue) as agent:
+        sending = asyncio.create_task(agent.send("chunks:3"))
+        async with watching(agent.stream("chunks:3")) as stream:
+            with pytest.raises(InternalError, match="try again"):
+                await within(20, sending, what="a blocking send")
+            failure = await eventually(lambda: stream.failure, within=20)
+            assert isinstance(failure, InternalError)
+    assert caplog.text.count("cannot be read here") >= 2
+    assert "EncryptionKeyError" in caplog.text
+
+
+async def test_what_is_unreadable_for_a_moment_costs_a_stream_nothing(
+    temporal: TemporalServer,
+) -> None:
+    """A file of a shared file system may come later than the event that names it."""
+    queue, scripted, codec = new_task_queue(), Scripted(), Lagging()
+    worker = agent_worker(await _client(temporal, Masking()), queue, agent=scripted)
+    async with worker, served(await _client(temporal, codec), queue) as agent:
+        task_id = await agent.start("say:a gate chunks:5")
+        async with watching(agent.subscribe(task_id)) as stream:
+            await stream.until(1)
+            codec.missing = 4
+            scripted.gate.set()
+            await stream.end()
+        assert stream.chunks == [f"1.{index} " for index in range(5)]
+        assert codec.missing == 0
 
 
 async def _ended(agent: Served, task_id: str) -> bool:
