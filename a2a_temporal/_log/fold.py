@@ -90,7 +90,7 @@ def _accept(state: LogState, entry: MessageEntry) -> None:
     if entry.push_config is not None:
         state.set_push_config(entry.push_config)
     if state.interrupted:
-        state.answered_turn = state.status_turn
+        state.note_answer()
     state.accepted[message.message_id] = Accepted(state.turns + 1, digest(message))
     with_message(state.task, message)
 
@@ -213,13 +213,20 @@ def _set_status(
         status.state = task.status.state
     if turn is not None and turn < state.turns and status.state == TaskState.TASK_STATE_COMPLETED:
         status.state = TaskState.TASK_STATE_WORKING
+    # Who has asked and goes on by itself, as with a credential that came out of band, still owes
+    # its caller an answer.
+    goes_on = kept is not None and bool(kept.asked)
     if kept is not None:
         _remember(kept, task, made)
     reported = status.timestamp if status.HasField("timestamp") else at
     status.timestamp.CopyFrom(max(task.status.timestamp, reported, key=_nanoseconds))
     _file_status_message(task)
+    answers = state.turns if turn is None else turn
+    stands = status.state in INTERRUPTED_STATES and answers >= state.status_turn
+    if state.interrupted and not stands and not goes_on:
+        state.note_answer()
     task.status.CopyFrom(status)
-    state.status_turn = state.turns if turn is None else turn
+    state.status_turn = answers
     if made.HasField("metadata"):
         task.metadata.MergeFrom(made.metadata)
     return made

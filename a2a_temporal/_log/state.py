@@ -121,10 +121,15 @@ class LogState:
     def settled(self, turn: int) -> bool:
         """True when a caller who waits for ``turn`` has an answer (A2A 1.0 section 3.2.2).
 
-        That may have been a question which somebody else has answered since.
+        That may have been a question which has been answered since, be it by somebody else or
+        without a message: what has come behind it, a reader that is late reads with it.
         """
         asks = self.interrupted and self.status_turn >= turn
         return self.terminal or asks or self.answered_turn >= turn
+
+    def note_answer(self) -> None:
+        """Note that the question which the task shows has had an answer."""
+        self.answered_turn = max(self.answered_turn, self.status_turn)
 
     def waits_for(self, turn: int) -> bool:
         """True when the agent's code has returned for ``turn``, and left the task waiting.

@@ -6,6 +6,7 @@ from a2a_temporal._log.entries import Entry, TaskStart
 from a2a_temporal._log.fold import fold
 from a2a_temporal._log.state import snapshot
 from tests.unit.log.building import (
+    AUTH_REQUIRED,
     COMPLETED,
     INPUT_REQUIRED,
     WORKING,
@@ -18,6 +19,7 @@ from tests.unit.log.building import (
     emitted,
     folded,
     logs,
+    plausible_logs,
     sent,
     spoken,
     status,
@@ -115,3 +117,42 @@ def test_a_question_that_somebody_has_answered_is_an_answer_all_the_same() -> No
     carried = folded(start=TaskStart("task", "context", "agent", {}, snapshot=snapshot(state)))
     assert carried.settled(1)
     assert not carried.settled(2)
+
+
+def test_a_question_of_a_turn_whose_successor_waited_already_is_an_answer_to_its_caller() -> None:
+    state = folded(sent("m2"), batch(1, 1, 1, status(INPUT_REQUIRED, "a1"), done=True))
+    fold(state, batch(2, 1, 1, status(WORKING)))
+    assert state.settled(1)
+    assert not state.settled(2)
+
+
+def test_a_question_that_is_answered_otherwise_than_by_a_message_is_an_answer_to_its_caller() -> (
+    None
+):
+    state = folded(emitted(status(INPUT_REQUIRED, "a1")), emitted(status(WORKING)))
+    assert state.settled(1)
+    assert not state.settled(2)
+
+
+def test_a_question_that_a_lost_attempt_had_asked_is_no_answer() -> None:
+    state = folded(batch(1, 1, 1, status(INPUT_REQUIRED, "a1")), batch(1, 2, 1, status(WORKING)))
+    assert not state.settled(1)
+
+
+def test_an_agent_that_goes_on_without_an_answer_still_owes_one() -> None:
+    """As it does once a credential has come out of band (A2A 1.0 section 7.6.1)."""
+    state = folded(batch(1, 1, 1, status(AUTH_REQUIRED, "a1")), batch(1, 1, 2, status(WORKING)))
+    assert not state.settled(1)
+    fold(state, batch(1, 1, 3, status(COMPLETED)))
+    assert state.settled(1)
+
+
+@given(plausible_logs(kinds="meee"))
+def test_who_has_an_answer_of_a_workflow_keeps_it(log: list[Entry]) -> None:
+    """So it does not matter whether a reader comes upon the log just then, or later."""
+    state = folded()
+    answered: set[int] = set()
+    for entry in log:
+        fold(state, entry)
+        answered |= {turn for turn in range(1, state.turns + 1) if state.settled(turn)}
+        assert all(state.settled(turn) for turn in answered)
