@@ -1,8 +1,8 @@
-"""Decide which followers long-poll: a budget of polls, and one wake-up query for all others.
+"""Decide which followers long-poll: a budget of polls, and wake-up queries for all others.
 
 A namespace allows about 1,200 long polls for each frontend, so a process holds a bounded number. A
-follower without a poll is cold: it keeps its place in the log and costs nothing. Once a second one
-visibility query names the tasks whose status changed; those become hot and read on. What a query
+follower without a poll is cold: it keeps its place in the log and costs nothing. Once a second
+visibility is asked whose status has changed (``changes.py``); those become hot and read on. What it
 cannot tell (a working task's artifact chunks, a worker whose clock is wrong) is found by sweeping
 the cold ones slowly.
 
@@ -14,16 +14,13 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator
-from datetime import datetime, timedelta, timezone
 
-from temporalio.api.workflowservice.v1 import ListWorkflowExecutionsRequest
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from a2a_temporal._log import wire
 from a2a_temporal._log.reading import NoTaskError
 from a2a_temporal._log.shelf import Shelf
-from a2a_temporal._reconnecting import reconnecting
+from a2a_temporal._server.changes import Changes
 from a2a_temporal._server.engine_errors import (
     is_missing_workflow,
     is_out_of_polls,
@@ -31,7 +28,6 @@ from a2a_temporal._server.engine_errors import (
     is_unreadable,
 )
 from a2a_temporal._server.follower import UNREAD, Follower, Reader, RenderResult
-from a2a_temporal._server.visibility import indexed, keyword, quote
 
 logger = logging.getLogger("a2a_temporal.server")
 
@@ -44,11 +40,8 @@ _LONGEST_HEAD_START = 0.02
 _HEAD_START_SHARE = 0.6
 _HEAD_START_WEIGHT = 0.1
 _ADMISSION_INTERVAL = 0.1
-_CLOCK_SKEW = timedelta(seconds=10)
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 3.0
-_RPC_TIMEOUT = timedelta(seconds=5)
 _UNREADABLE_FOR = 15.0
-_PAGE = 1000
 _RESTING = 500
 _RESTING_BYTES = 64 * 1024 * 1024
 
@@ -287,50 +280,25 @@ class Followers:
 
     async def _wake_changed(self) -> None:
         """While followers are cold: heat those whose task has changed, and sweep the others."""
-        since = datetime.now(timezone.utc)
+        changes = Changes(self._client, self._agent)
         failing = False
         while self._cold:
             await asyncio.sleep(_WAKE_INTERVAL)
             self._budget = min(self._budget + 1, self._long_polls)
-            asked_at = datetime.now(timezone.utc)
             try:
-                changed = await self._changed_since(since - _CLOCK_SKEW)
+                changed = await changes.among([follower.task_id for follower in self._cold])
             except Exception as error:  # without the query, sweeping still wakes everybody
                 log = logger.debug if failing or is_passing(error) else logger.error
                 log("Streams are woken slowly, for the query that wakes them failed: %s", error)
                 failing = failing or not is_passing(error)
                 self._sweep(without_query=True)
                 continue
-            since, failing = asked_at, False
+            failing = False
             for task_id, status in changed.items():
                 follower = self._followers.get(task_id)
                 if follower in self._cold and status != follower.indexed:
                     self._heat(follower)
             self._sweep(without_query=False)
-
-    async def _changed_since(self, since: datetime) -> dict[str, tuple[str, int]]:
-        """Return the tasks of this agent whose status changed: id → state, time in ms."""
-        request = ListWorkflowExecutionsRequest(
-            namespace=self._client.namespace,
-            page_size=_PAGE,
-            query=f"{wire.AGENT_ATTRIBUTE} = {quote(keyword(self._agent))}"
-            f" AND {wire.UPDATED_ATTRIBUTE} > {quote(since.isoformat())}",
-        )
-        changed: dict[str, tuple[str, int]] = {}
-        while True:
-            page = await reconnecting(
-                lambda: self._client.workflow_service.list_workflow_executions(
-                    request, timeout=_RPC_TIMEOUT
-                )
-            )
-            for info in page.executions:
-                task_id, status = info.execution.workflow_id, indexed(info.search_attributes)
-                # Earlier runs of a task have rows of their own.
-                known = changed.get(task_id, status)
-                changed[task_id] = max(known, status, key=lambda each: each[1])
-            if not page.next_page_token:
-                return changed
-            request.next_page_token = page.next_page_token
 
     def _sweep(self, *, without_query: bool) -> None:
         now = asyncio.get_running_loop().time()
