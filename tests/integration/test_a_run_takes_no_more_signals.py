@@ -63,7 +63,7 @@ async def test_more_messages_than_may_wait_are_refused_and_those_taken_are_handl
     worker = agent_worker(client, queue, agent=scripted)
     async with worker, served(client, queue, options) as agent:
         task_id = await agent.start("say:begun gate")
-        await eventually(lambda: _has_begun(agent, task_id), within=10)
+        await eventually(lambda: _has_begun(agent, task_id), within=30)
         taken, refusal = await _sent_until_refused(agent, task_id)
         assert taken == _WAITING
         assert f"{_WAITING} messages" in refusal
@@ -79,7 +79,7 @@ async def test_a_message_beyond_the_limit_is_refused_for_good_and_by_name(client
     queue, scripted = new_task_queue(), Scripted()
     async with agent_worker(client, queue, agent=scripted), served(client, queue) as agent:
         task_id = await agent.start("say:begun gate")
-        await eventually(lambda: _has_begun(agent, task_id), within=10)
+        await eventually(lambda: _has_begun(agent, task_id), within=30)
         taken, refusal = await _sent_until_refused(agent, task_id)
         assert taken == _SIGNALS - 1
         assert "as many messages and events as Temporal takes" in refusal
@@ -110,7 +110,7 @@ async def test_a_task_at_the_limit_can_be_canceled(client: Client) -> None:
     queue, scripted = new_task_queue(), Scripted()
     async with agent_worker(client, queue, agent=scripted), served(client, queue) as agent:
         task_id = await agent.start("say:begun gate")
-        await eventually(lambda: _has_begun(agent, task_id), within=10)
+        await eventually(lambda: _has_begun(agent, task_id), within=30)
         await _sent_until_refused(agent, task_id)
         task = await agent.cancel(task_id)
         assert task is not None

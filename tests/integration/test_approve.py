@@ -89,7 +89,7 @@ async def test_after_the_deadline_no_answer_counts(cluster: Cluster) -> None:
     async def failed() -> bool:
         return state(await caller.get(task["id"])) == "FAILED"
 
-    await eventually(failed, within=15)
+    await eventually(failed, within=30)
     await refused(caller.send("approve", task_id=task["id"]), code=-32004)
     assert cluster.ledger.count(task["id"], "effect") == 0
 

@@ -86,7 +86,7 @@ async def test_a_crash_in_the_middle_leaves_every_chunk_once(new_cluster: NewClu
             assert list(rebuilt_artifacts(received).values()) == [wanted]
 
         async def crash() -> None:
-            await eventually(lambda: len(streaming) == len(BINDINGS), within=15)
+            await eventually(lambda: len(streaming) == len(BINDINGS), within=30)
             worker.kill()
             await cluster.restart(worker)
 
@@ -104,5 +104,5 @@ async def test_an_artifact_too_large_for_one_entry_fails_the_task(cluster: Clust
         task = await cluster.caller.send_task("big 3000000")
         return task if state(task) == "FAILED" else None
 
-    task = await eventually(failed, within=10)
+    task = await eventually(failed, within=30)
     assert "bytes" in text_of(task["status"]["message"])

@@ -50,7 +50,7 @@ async def test_ten_cancels_at_once_make_one(cluster: Cluster) -> None:
 
     async def scenario(caller: Caller) -> None:
         task = await caller.start("sleep 60")
-        await eventually(lambda: cluster.ledger.lines(task["id"]), within=15)
+        await eventually(lambda: cluster.ledger.lines(task["id"]), within=30)
         callers = cluster.callers(binding=caller.binding) * 5
 
         outcomes = await all_of(*(cancel(caller, task["id"]) for caller in callers))

@@ -18,7 +18,7 @@ async def _canceled(caller: Caller, task: Json) -> Json:
 
     if state(answer) != "CANCELED":
         assert state(answer) == state(task)
-    return await eventually(look, within=10) or {}
+    return await eventually(look, within=30) or {}
 
 
 async def test_working_and_parked_tasks_end_canceled(cluster: Cluster) -> None:
@@ -28,7 +28,7 @@ async def test_working_and_parked_tasks_end_canceled(cluster: Cluster) -> None:
         waiting = await caller.send_task("auth")
         assert state(asking) == "INPUT_REQUIRED"
         assert state(waiting) == "AUTH_REQUIRED"
-        await eventually(lambda: cluster.ledger.lines(sleeping["id"]), within=10)
+        await eventually(lambda: cluster.ledger.lines(sleeping["id"]), within=30)
 
         tasks = await all_of(*(_canceled(caller, task) for task in (sleeping, asking, waiting)))
 
@@ -39,7 +39,7 @@ async def test_working_and_parked_tasks_end_canceled(cluster: Cluster) -> None:
                 status = await cluster.workflow_status(task_id)
                 return status == WorkflowExecutionStatus.CANCELED
 
-            await eventually(closed, within=15)
+            await eventually(closed, within=30)
             follow_up = caller.send("echo late", task_id=task["id"])
             await refused(follow_up, code=-32004, status=400)
             late_stream = caller.stream("echo late", task_id=task["id"])

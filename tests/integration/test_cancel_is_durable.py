@@ -37,7 +37,7 @@ async def test_a_frozen_worker_obeys_when_it_wakes(new_cluster: NewCluster) -> N
     # It sleeps for about as long as a silent worker counts as alive; this one is not given up.
     async with new_cluster(options=Options(worker=("--heartbeat-timeout=60",))) as cluster:
         task = await cluster.caller.start("sleep 120")
-        await eventually(lambda: cluster.ledger.count(task["id"], "tick") > 1, within=15)
+        await eventually(lambda: cluster.ledger.count(task["id"], "tick") > 1, within=30)
         (worker,) = cluster.workers
 
         worker.pause()
@@ -50,7 +50,7 @@ async def test_a_frozen_worker_obeys_when_it_wakes(new_cluster: NewCluster) -> N
 async def test_a_new_worker_obeys_in_place_of_a_dead_one(new_cluster: NewCluster) -> None:
     async with new_cluster() as cluster:
         task = await cluster.caller.start("sleep 120")
-        await eventually(lambda: cluster.ledger.count(task["id"], "tick") > 1, within=15)
+        await eventually(lambda: cluster.ledger.count(task["id"], "tick") > 1, within=30)
 
         cluster.workers[0].kill()
         await _cancel_without_an_ear(cluster, task["id"])

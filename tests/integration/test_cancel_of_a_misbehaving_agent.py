@@ -16,7 +16,7 @@ async def test_a_cancel_hook_that_raises_or_says_nothing_still_ends_canceled(
     async def scenario(caller: Caller) -> None:
         for command in ("cancel-raises 60", "cancel-silent 60"):
             task = await caller.start(command)
-            await eventually(lambda task=task: cluster.ledger.lines(task["id"]), within=15)
+            await eventually(lambda task=task: cluster.ledger.lines(task["id"]), within=30)
 
             answer = await within(20, caller.cancel(task["id"]), what="CancelTask")
 

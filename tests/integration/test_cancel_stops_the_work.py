@@ -39,7 +39,7 @@ async def test_a_canceled_task_does_nothing_any_more(cluster: Cluster) -> None:
 async def test_canceled_is_not_reported_while_the_code_still_runs(cluster: Cluster) -> None:
     async def scenario(caller: Caller) -> None:
         task = await caller.start("stubborn 3")
-        await eventually(lambda: cluster.ledger.lines(task["id"]), within=10)
+        await eventually(lambda: cluster.ledger.lines(task["id"]), within=30)
 
         answer = await within(15, caller.cancel(task["id"]), what="CancelTask")
         answered = time.time()

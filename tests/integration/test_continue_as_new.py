@@ -39,7 +39,7 @@ async def test_turns_streams_and_answers_cross_runs(new_cluster: NewCluster) -> 
             held = {a["artifactId"]: text_of(a) for a in done["artifacts"]}
             assert rebuilt_artifacts(received) == held
             assert await there.get(task_id) == done
-            assert await eventually(lambda: cluster.runs(task_id), within=15) > 2
+            assert await eventually(lambda: cluster.runs(task_id), within=30) > 2
             await refused(there.send("echo more", task_id=task_id), code=-32004)
 
         await over_every_binding(cluster.caller, scenario)
@@ -52,7 +52,7 @@ async def test_a_task_of_several_runs_can_be_canceled(new_cluster: NewCluster) -
         for turn in range(6):
             await caller.send_task(f"echo {turn}; ask next?", task_id=task["id"])
         await caller.start("sleep 60", task_id=task["id"])
-        await eventually(lambda: cluster.ledger.lines(task["id"], "tick"), within=15)
+        await eventually(lambda: cluster.ledger.lines(task["id"], "tick"), within=30)
 
         assert state(await caller.cancel(task["id"])) == "CANCELED"
 

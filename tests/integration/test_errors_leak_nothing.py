@@ -24,7 +24,7 @@ async def _every_byte(caller: Caller, cluster: Cluster, command: str) -> tuple[J
         task = await caller.get(started["id"])
         return task if state(task) == "FAILED" else None
 
-    task = await eventually(failed, within=15)
+    task = await eventually(failed, within=30)
     assert state(blocking["task"]) == "FAILED"
     return task, "\n".join([*seen, json.dumps(task)])
 

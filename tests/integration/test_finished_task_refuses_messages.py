@@ -16,7 +16,7 @@ async def _refuses_messages(cluster: Cluster, caller: Caller, task: Json) -> Non
         await refused_to_open(stream, code=-32004, status=400)
     assert await caller.get(task["id"]) == task
     assert await cluster.requests(task["id"]) == before_it
-    assert await eventually(lambda: cluster.runs(task["id"]), within=15) == 1
+    assert await eventually(lambda: cluster.runs(task["id"]), within=30) == 1
 
 
 async def test_a_finished_task_takes_no_message_with_or_without_a_worker(

@@ -50,7 +50,7 @@ async def _listed(caller: Caller, *ids: str, **wanted: object) -> Json:
         assert page["totalSize"] == len(ids), page
         return page
 
-    return await eventually(look, within=10, what=f"the list of {wanted}")
+    return await eventually(look, within=30, what=f"the list of {wanted}")
 
 
 async def _listed_as_completed(caller: Caller, tasks: list[Json]) -> None:

@@ -24,6 +24,6 @@ async def test_ids_that_are_too_long_are_refused(cluster: Cluster) -> None:
             found = await caller.list(contextId=task["contextId"])
             return [each["id"] for each in found["tasks"]]
 
-        assert await eventually(listed, within=10) == [task["id"]]
+        assert await eventually(listed, within=30) == [task["id"]]
 
     await over_every_binding(cluster.caller, scenario)

@@ -29,7 +29,7 @@ async def test_an_unlisted_media_type_makes_no_task(cluster: Cluster) -> None:
         async def visible() -> list[str]:
             return await cluster.workflows_of_context(context_id)
 
-        assert await eventually(visible, within=10) == [accepted["id"]]
+        assert await eventually(visible, within=30) == [accepted["id"]]
 
     await over_every_binding(cluster.caller, scenario)
 

@@ -57,7 +57,7 @@ async def test_streaming_answering_reading_and_canceling(cluster: Cluster, bindi
         assert snapshot.task.id == task_id
         answered = await _send(client, "blue", task_id=task_id)
         assert answered[-1].status_update.status.state == TaskState.TASK_STATE_COMPLETED
-        rest = await within(10, collected(subscription))
+        rest = await within(30, collected(subscription))
         assert rest[-1] == answered[-1]
 
         task = await client.get_task(GetTaskRequest(id=task_id))

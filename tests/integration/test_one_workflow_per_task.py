@@ -13,7 +13,7 @@ from tests.support.waiting import eventually
 
 
 async def _one_run(cluster: Cluster, task_id: str) -> None:
-    assert await eventually(lambda: cluster.runs(task_id), within=10) == 1
+    assert await eventually(lambda: cluster.runs(task_id), within=30) == 1
 
 
 async def test_the_same_message_again_leads_to_the_same_task(cluster: Cluster) -> None:

@@ -20,7 +20,7 @@ async def test_a_task_completes_while_no_request_is_open(cluster: Cluster) -> No
             status = await cluster.workflow_status(task["id"])
             return status == WorkflowExecutionStatus.COMPLETED
 
-        await eventually(closed, within=15)
+        await eventually(closed, within=30)
         (stop,) = cluster.ledger.lines(task["id"], "stop")
         # The poll comes visibly later than the end, so that its time cannot pass for it.
         await asyncio.sleep(1.5)

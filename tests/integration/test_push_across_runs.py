@@ -67,7 +67,7 @@ async def test_a_reset_task_is_told_from_where_it_goes_on(new_cluster: NewCluste
         assert receiver.states() == [*states, "INPUT_REQUIRED", "WORKING", "COMPLETED"]
         for number in (1, 2):
             child = wire.push_workflow_id(task["id"], number)
-            await eventually(lambda child=child: is_completed(cluster, child), within=10)
+            await eventually(lambda child=child: is_completed(cluster, child), within=30)
 
 
 async def test_a_task_may_be_reset_again_and_again(new_cluster: NewCluster) -> None:
@@ -78,9 +78,9 @@ async def test_a_task_may_be_reset_again_and_again(new_cluster: NewCluster) -> N
             await cluster.workflow(task["id"]).signal(wire.MESSAGE_SIGNAL, {"malformed": True})
             await reset_to_last_task(cluster, task["id"])
             child = wire.push_workflow_id(task["id"], number)
-            await eventually(lambda child=child: cluster.known_to_temporal(child), within=10)
+            await eventually(lambda child=child: cluster.known_to_temporal(child), within=30)
             told = ["INPUT_REQUIRED"] * number
-            await eventually(lambda told=told: receiver.states()[2:] == told, within=10)
+            await eventually(lambda told=told: receiver.states()[2:] == told, within=30)
         await cluster.caller.send_task("answer", task_id=task["id"])
         await receiver.told("COMPLETED")
         states = ["SUBMITTED", "WORKING", *["INPUT_REQUIRED"] * 4, "WORKING", "COMPLETED"]
@@ -95,11 +95,11 @@ async def test_a_task_may_be_reset_to_the_same_place_again_and_again(
         task = await cluster.caller.send_task("ask it", configuration=inline(receiver.config()))
         await receiver.told("INPUT_REQUIRED")
         await cluster.workflow(task["id"]).signal(wire.MESSAGE_SIGNAL, {"malformed": True})
-        place = await eventually(lambda: last_completed_task(cluster, task["id"]), within=10)
+        place = await eventually(lambda: last_completed_task(cluster, task["id"]), within=30)
         for number in (2, 3, 4):
             await reset_to(cluster, task["id"], place)
             told = ["INPUT_REQUIRED"] * number
-            await eventually(lambda told=told: receiver.states()[2:] == told, within=15)
+            await eventually(lambda told=told: receiver.states()[2:] == told, within=30)
         await cluster.caller.send_task("answer", task_id=task["id"])
         await receiver.told("COMPLETED")
         await all_completed(cluster, task["id"], children=4)
@@ -114,10 +114,10 @@ async def test_a_task_may_be_reset_to_where_its_delivery_was_being_started(
         await cluster.workflow(task["id"]).signal(wire.MESSAGE_SIGNAL, {"malformed": True})
         await reset_to_last_task(cluster, task["id"])
         told = ["INPUT_REQUIRED"] * 2
-        await eventually(lambda: receiver.states()[2:] == told, within=10)
-        place = await eventually(lambda: last_start_of_a_child(cluster, task["id"]), within=10)
+        await eventually(lambda: receiver.states()[2:] == told, within=30)
+        place = await eventually(lambda: last_start_of_a_child(cluster, task["id"]), within=30)
         await reset_to(cluster, task["id"], place)
-        await eventually(lambda: receiver.states()[2:] == [*told, "INPUT_REQUIRED"], within=10)
+        await eventually(lambda: receiver.states()[2:] == [*told, "INPUT_REQUIRED"], within=30)
         await cluster.caller.send_task("answer", task_id=task["id"])
         await receiver.told("COMPLETED")
 
@@ -126,7 +126,7 @@ async def all_completed(cluster: Cluster, task_id: str, *, children: int) -> Non
     """Wait until each delivery workflow of a task has completed."""
     for number in range(1, children + 1):
         child = wire.push_workflow_id(task_id, number)
-        await eventually(lambda child=child: is_completed(cluster, child), within=10)
+        await eventually(lambda child=child: is_completed(cluster, child), within=30)
 
 
 async def is_completed(cluster: Cluster, workflow_id: str) -> bool:
@@ -140,7 +140,7 @@ async def has_runs(cluster: Cluster, workflow_id: str, number: int) -> bool:
 async def reset_to_last_task(cluster: Cluster, task_id: str) -> None:
     """Reset a task's workflow as an operator does who wants its last steps anew."""
 
-    event_id = await eventually(lambda: last_completed_task(cluster, task_id), within=10)
+    event_id = await eventually(lambda: last_completed_task(cluster, task_id), within=30)
     await reset_to(cluster, task_id, event_id)
 
 

@@ -44,7 +44,7 @@ async def test_a_late_poke_takes_no_config_away(client: Client) -> None:
             await _seen(delivery, EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED)
             receiver.script = lambda _: TAKEN
             await receiver.told("FAILED")
-            await within(10, delivery.result())
+            await within(30, delivery.result())
         await _replay(delivery)
 
 
@@ -148,7 +148,7 @@ async def _seen(delivery: WorkflowHandle[Any, PushEnd], kind: EventType.ValueTyp
             return False
         return EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED in kinds[kinds.index(kind) :]
 
-    await eventually(seen, within=10)
+    await eventually(seen, within=30)
 
 
 async def _replay(delivery: WorkflowHandle[Any, PushEnd]) -> None:

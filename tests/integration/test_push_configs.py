@@ -126,7 +126,7 @@ async def test_a_new_url_gets_what_the_old_one_never_took(cluster: Cluster) -> N
     async with hook(up=False) as wrong, hook() as right:
         config = inline(wrong.config(id="mine"))
         task = await cluster.caller.send_task("ask it", configuration=config)
-        await cluster.workers[0].logged("refused the connection", within=10)
+        await cluster.workers[0].logged("refused the connection", within=30)
         await set_config(cluster.caller, task["id"], right.config(id="mine"))
         await right.told("INPUT_REQUIRED")
         assert right.states() == ["SUBMITTED", "WORKING", "INPUT_REQUIRED"]
@@ -263,14 +263,14 @@ async def test_a_config_deleted_after_the_end_is_delivered_to_no_more(cluster: C
     async with hook(up=False) as dead:
         config = inline(dead.config(id="mine"))
         task = await cluster.caller.send_task("echo x", configuration=config)
-        await cluster.workers[0].logged("refused the connection", within=10)
+        await cluster.workers[0].logged("refused the connection", within=30)
         await delete_config(cluster.caller, task["id"], "mine")
         child = wire.push_workflow_id(task["id"], 1)
 
         async def is_over() -> bool:
             return await cluster.workflow_status(child) == WorkflowExecutionStatus.COMPLETED
 
-        await eventually(is_over, within=10, what="the end of the deliveries")
+        await eventually(is_over, within=30, what="the end of the deliveries")
         assert not dead.seen
 
 
@@ -278,7 +278,7 @@ async def test_a_new_url_after_the_end_gets_what_the_old_one_never_took(cluster:
     async with hook(up=False) as wrong, hook() as right:
         config = inline(wrong.config(id="mine"))
         task = await cluster.caller.send_task("echo x", configuration=config)
-        await cluster.workers[0].logged("refused the connection", within=10)
+        await cluster.workers[0].logged("refused the connection", within=30)
         await set_config(cluster.caller, task["id"], right.config(id="mine"))
         await right.told("COMPLETED")
         assert right.states() == ["SUBMITTED", "WORKING", "COMPLETED"]

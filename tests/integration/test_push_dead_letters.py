@@ -81,14 +81,14 @@ async def test_given_up_receivers_are_listed_and_delivered_to_again(
         await receiver.told("INPUT_REQUIRED")
         assert len(receiver.taken) == 3 + 5
         await eventually(
-            lambda: is_completed(cluster, ended["id"]), within=10, what="the child's end"
+            lambda: is_completed(cluster, ended["id"]), within=30, what="the child's end"
         )
         code, output = await cli(cluster, "list", running["id"], ended["id"])
         assert (code, output.strip()) == (0, "Nothing was given up.")
         code, output = await cli(cluster, "redeliver", ended["id"])
         assert (code, output.split("  ")[1].strip()) == (1, "nothing was given up")
         await cluster.caller.send_task("go on", task_id=running["id"])
-        await eventually(lambda: receiver.states().count("COMPLETED") == 2, within=10)
+        await eventually(lambda: receiver.states().count("COMPLETED") == 2, within=30)
 
 
 async def is_completed(cluster: Cluster, task_id: str) -> bool:
@@ -124,7 +124,7 @@ async def test_a_deleted_config_has_no_dead_letters(new_cluster: NewCluster) -> 
         gone.script = lambda _: Answer(status=410)
         task = await cluster.caller.send_task("echo x", configuration=inline(gone.config(id="a")))
         await set_config(cluster.caller, task["id"], gone.config(id="new"))
-        await eventually(lambda: is_failed(cluster, task["id"]), within=10)
+        await eventually(lambda: is_failed(cluster, task["id"]), within=30)
         assert "config a  4 missed" in (await cli(cluster, "list", task["id"]))[1]
         await delete_config(cluster.caller, task["id"], "a")
         assert (await cli(cluster, "list", task["id"]))[1].strip() == "Nothing was given up."
@@ -152,5 +152,5 @@ async def test_a_task_that_ended_before_any_worker_saw_it_is_told_when_asked(
         await cluster.add_worker(*OPTIONS.worker)
         await receiver.told("FAILED")
         assert receiver.states() == ["SUBMITTED", "FAILED"]
-        await eventually(lambda: is_completed(cluster, task["id"]), within=10)
+        await eventually(lambda: is_completed(cluster, task["id"]), within=30)
         assert (await cli(cluster, "redeliver", task["id"]))[0] == 1

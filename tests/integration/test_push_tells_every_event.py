@@ -58,7 +58,7 @@ async def test_every_way_of_sending_makes_the_same_notifications(cluster: Cluste
 async def test_a_late_config_is_told_what_follows(cluster: Cluster) -> None:
     async with hook() as receiver:
         task = await cluster.caller.start("sleep 1; echo done")
-        await eventually(lambda: cluster.ledger.lines(task["id"]), within=10)
+        await eventually(lambda: cluster.ledger.lines(task["id"]), within=30)
         await set_config(cluster.caller, task["id"], receiver.config())
         await receiver.told("COMPLETED")
         assert "WORKING" not in receiver.states()

@@ -67,7 +67,7 @@ async def test_internal_urls_are_refused_and_leave_nothing_behind(cluster: Clust
         assert await cluster.requests(task["id"]) == []
         assert not (await list_configs(caller, task["id"])).get("configs")
         marker = await caller.send_task("echo", context_id=context_id)
-        found = await eventually(lambda: cluster.workflows_of_context(context_id), within=10)
+        found = await eventually(lambda: cluster.workflows_of_context(context_id), within=30)
         assert found == [marker["id"]]
 
     await over_every_binding(cluster.caller, scenario)
@@ -83,8 +83,8 @@ async def test_the_worker_checks_again(new_cluster: NewCluster) -> None:
     async with new_cluster(options=server_allows) as cluster, hook() as receiver:
         task = await cluster.caller.send_task("ask it", configuration=inline(receiver.config()))
         worker = cluster.workers[0]
-        await worker.logged("has an address that is not public", within=10)
-        await worker.logged("Gave up push config", within=10)
+        await worker.logged("has an address that is not public", within=30)
+        await worker.logged("Gave up push config", within=30)
         assert not receiver.seen
         assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
 
@@ -103,6 +103,6 @@ async def test_redirects_are_not_followed(new_cluster: NewCluster) -> None:
             config = {"url": f"{receiver.url}/{status}"}
             await cluster.caller.send("echo x", configuration=inline(config))
         for status in statuses:
-            await cluster.workers[0].logged(f"127.0.0.1 answered {status}", within=10)
+            await cluster.workers[0].logged(f"127.0.0.1 answered {status}", within=30)
         await receiver.asked(2 * len(statuses))
         assert not elsewhere.seen

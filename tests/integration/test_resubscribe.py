@@ -19,7 +19,7 @@ COMMAND = f"chunks {CHUNKS} {SIZE} {PAUSE}"
 async def _follow_to_the_end(caller: Caller, task_id: str) -> None:
     watch = stopwatch()
     async with caller.subscribe(task_id) as frames:
-        snapshot = await frames.next(within=15)
+        snapshot = await frames.next(within=30)
         assert "task" in snapshot
         assert state(snapshot["task"]) == "WORKING"
         received = await frames.to_the_end(within=CHUNKS * PAUSE + 20)

@@ -153,7 +153,7 @@ async def test_a_cursor_outlives_continue_as_new(new_cluster: NewCluster) -> Non
         async def several_runs() -> bool:
             return await cluster.runs(task_id) > 1
 
-        await eventually(several_runs, within=10)
+        await eventually(several_runs, within=30)
         async with _resumable(caller, _cursor(sent[1])).subscribe(task_id) as stream:
             assert await stream.to_the_end() == sent[2:]
 

@@ -22,7 +22,7 @@ def _attempts(cluster: Cluster, task_id: str) -> list[int]:
 async def test_an_agent_that_asks_for_a_retry_gets_one(cluster: Cluster) -> None:
     async def scenario(caller: Caller) -> None:
         started = await caller.start("flaky 2")
-        await eventually(lambda: _attempts(cluster, started["id"]), within=10)
+        await eventually(lambda: _attempts(cluster, started["id"]), within=30)
         between = await caller.get(started["id"])
         assert state(between) == "WORKING"
         assert "attempt" not in str(between)

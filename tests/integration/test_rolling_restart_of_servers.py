@@ -28,7 +28,7 @@ async def test_a_server_that_is_told_to_stop_changes_no_task(new_cluster: NewClu
 
             assert await cluster.apis[0].process.exited(within=10) in (0, -15)
             for frames in open_streams:
-                await eventually(lambda frames=frames: frames.closed, within=15)
+                await eventually(lambda frames=frames: frames.closed, within=30)
                 assert terminal_frames(frames.received) == []
 
         api = await cluster.add_api()

@@ -29,12 +29,12 @@ async def test_a_resubscription_elsewhere_completes_the_artifact(
                 for _ in range(5):
                     await frames.until(_is_chunk)
                 streaming.append(caller.binding)
-                await eventually(lambda: frames.closed, within=15)
+                await eventually(lambda: frames.closed, within=30)
                 assert terminal_frames(frames.received) == []
 
             other = cluster.callers(binding=caller.binding)[1]
             async with other.subscribe(task_id) as frames:
-                snapshot = (await frames.next(within=15))["task"]
+                snapshot = (await frames.next(within=30))["task"]
                 assert len(artifact_text(snapshot, "chunks")) >= 5 * SIZE
                 received = await frames.to_the_end(within=30)
 
@@ -64,7 +64,7 @@ async def test_a_blocking_send_is_repeated_at_another_server(new_cluster: NewClu
                 await first.send_task("effect once; sleep 4", **again)
 
         async def kill_the_server() -> None:
-            await eventually(lambda: cluster.ledger.lines(None, "tick"), within=15)
+            await eventually(lambda: cluster.ledger.lines(None, "tick"), within=30)
             cluster.apis[0].process.kill()
 
         await all_of(blocked(), kill_the_server())

@@ -64,8 +64,8 @@ async def test_a_lost_worker_that_may_not_be_replaced_ends_the_stream_failed(
         async def scenario(caller: Caller) -> None:
             async with caller.stream("sleep 60") as frames:
                 task_id = (await frames.next())["task"]["id"]
-                await eventually(lambda: cluster.ledger.count(task_id, "tick"), within=15)
-                await eventually(lambda: not worker.running, within=15)
+                await eventually(lambda: cluster.ledger.count(task_id, "tick"), within=30)
+                await eventually(lambda: not worker.running, within=30)
                 task = await _ends_as_the_task_does(caller, frames, within=30)
             assert state(task) == "FAILED"
 
@@ -73,7 +73,7 @@ async def test_a_lost_worker_that_may_not_be_replaced_ends_the_stream_failed(
             def both_work() -> bool:
                 return len({line.task for line in cluster.ledger.lines(None, "tick")}) == 2
 
-            await eventually(both_work, within=15)
+            await eventually(both_work, within=30)
             worker.kill()
             await cluster.add_worker()
 

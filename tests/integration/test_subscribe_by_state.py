@@ -43,7 +43,7 @@ async def test_subscribing_after_a_restart_of_servers_and_workers(
 
             task = parked[binding]
             async with here.subscribe(task["id"]) as frames:
-                first = await frames.next(within=15)
+                first = await frames.next(within=30)
                 assert state(first["task"]) == "INPUT_REQUIRED"
                 answered = await there.send_task("blue", task_id=task["id"])
                 assert state(answered) == "COMPLETED"

@@ -25,9 +25,9 @@ async def test_an_end_that_cannot_be_written_is_written_later(tmp_path: Path) ->
         def all_done() -> bool:
             return len({line.task for line in cluster.ledger.lines(None, "stop")}) == len(tasks)
 
-        await eventually(all_at_work, within=15)
+        await eventually(all_at_work, within=30)
         temporal.process.kill()
-        await eventually(all_done, within=15)
+        await eventually(all_done, within=30)
         await temporal.start()
 
         async def ends() -> list[str] | None:

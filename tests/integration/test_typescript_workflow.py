@@ -105,7 +105,7 @@ async def test_it_is_found_in_lists_and_answered_in_the_inbox(stage: Stage) -> N
             page = await caller.list(status="TASK_STATE_INPUT_REQUIRED")
             return task["id"] in [each["id"] for each in page["tasks"]]
 
-        await eventually(listed, within=10)
+        await eventually(listed, within=30)
         approvals = Approvals(stage.client)
         boss = Person("boss", verified=True, operator=True)
         outcome = await approvals.decide(boss, task["id"], Answer("approve", token="once"))

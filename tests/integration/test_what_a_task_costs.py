@@ -36,7 +36,7 @@ async def test_a_task_of_one_turn_takes_eleven_history_events(cluster: Cluster) 
     async def closed() -> bool:
         return (await cluster.workflow(task["id"]).describe()).close_time is not None
 
-    await eventually(closed, within=15)
+    await eventually(closed, within=30)
     events = [event async for event in cluster.workflow(task["id"]).fetch_history_events()]
 
     # Start; the workflow task that begins the turn; the turn; its entry; the workflow task that

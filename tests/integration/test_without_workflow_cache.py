@@ -31,7 +31,7 @@ async def test_every_kind_of_turn_works_without_the_cache(new_cluster: NewCluste
             assert state(done) == "COMPLETED"
 
             running = await caller.start("sleep 60")
-            await eventually(lambda: cluster.ledger.lines(running["id"]), within=15)
+            await eventually(lambda: cluster.ledger.lines(running["id"]), within=30)
             assert state(await caller.cancel(running["id"])) == "CANCELED"
             assert state(await caller.send_task("boom")) == "FAILED"
 

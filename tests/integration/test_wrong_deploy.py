@@ -103,7 +103,7 @@ async def test_agents_tasks_outlive_a_wrong_deploy(temporal: TemporalServer, man
         async with agent_worker(client, queue, agent=scripted, options=QUICK):
             parked = await all_of(*(agent.send("chunks:2 ask") for _ in range(many)))
             working = await all_of(*(agent.start("say:go chunks:2 gate") for _ in range(many)))
-            await eventually(lambda: _all_work(agent, working), within=15)
+            await eventually(lambda: _all_work(agent, working), within=30)
 
         async with Worker(
             client,

@@ -23,7 +23,7 @@ async def _leaks_nothing(agent: RunningAgent, task_id: str) -> None:
 async def test_an_exception_fails_the_task(skipping: Client, kind: str) -> None:
     async with running_agent(skipping, Breaks, max_cached_workflows=0) as agent:
         task = await agent.send(kind, wait=False)
-        task = await agent.until(task, "failed", within=10)
+        task = await agent.until(task, "failed", within=30)
         await _leaks_nothing(agent, task.id)
         assert task.id in status_text(task)
         described = await agent.workflow(task).describe()
@@ -40,7 +40,7 @@ async def test_a_public_error_is_read_by_the_client(skipping: Client) -> None:
 async def test_a_public_error_is_read_as_far_as_it_can_be(skipping: Client) -> None:
     async with running_agent(skipping, Breaks) as agent:
         task = await agent.send("public-no-unicode", wait=False)
-        task = await agent.until(task, "failed", within=10)
+        task = await agent.until(task, "failed", within=30)
         assert status_text(task) == "The quota of caf? is used up."
 
 
@@ -52,7 +52,7 @@ async def test_an_exception_in_a_handler_fails_the_task_even_after_a_replay_besi
         await agent.told(task, "wait")
         await agent.replay()
         await agent.workflow(task).signal(Breaks.boom)
-        await agent.until(task, "failed", within=10)
+        await agent.until(task, "failed", within=30)
         await _leaks_nothing(agent, task.id)
 
 
@@ -62,7 +62,7 @@ async def test_what_is_raised_after_the_end_changes_nothing(skipping: Client, ho
         task = await agent.send("complete-then-raise" if how == "code" else "wait", wait=False)
         if how == "handler":
             await agent.workflow(task).signal(Breaks.complete_then_boom)
-        await agent.until(task, "completed", within=10)
+        await agent.until(task, "completed", within=30)
         assert await agent.workflow(task).result() is None
         await agent.replay()
 
@@ -76,7 +76,7 @@ async def test_a_failing_update_fails_alone_and_cancel_still_works(
         with pytest.raises(WorkflowUpdateFailedError):
             await agent.workflow(task).execute_update(update)
         await agent.workflow(task).cancel()
-        await agent.until(task, "canceled", within=10)
+        await agent.until(task, "canceled", within=30)
         described = await agent.workflow(task).describe()
         assert described.status == WorkflowExecutionStatus.CANCELED
 

@@ -12,7 +12,7 @@ from tests.integration.approvals.flows import PaymentApproval
 async def test_too_much_fails_the_task(skipping: Client, kind: str) -> None:
     async with running_agent(skipping, Big) as agent:
         task = await agent.send(kind, wait=False)
-        task = await agent.until(task, "failed", within=10)
+        task = await agent.until(task, "failed", within=30)
         assert "fit into one entry of the task log" in status_text(task)
         await agent.replay()
 
@@ -22,7 +22,7 @@ async def test_whoever_could_not_ask_for_much_may_ask_for_less(skipping: Client)
         task = await agent.send("less")
         assert state_of(task) == "input-required"
         await agent.approve(task, by="dora", request="approval-2")
-        task = await agent.until(task, "completed", within=10)
+        task = await agent.until(task, "completed", within=30)
         assert task.artifacts[0].parts[0].text == "approved"
         await agent.replay()
 

@@ -224,4 +224,4 @@ async def test_an_expired_session_leads_back_to_the_page_with_the_text(office: O
         assert again.values["details.payee"] == "Somebody else"
         assert not await office.agent.records(task)
         assert (await ann.send(again, do="change")).status == 200
-    await eventually(lambda: office.agent.records(task), within=10)
+    await eventually(lambda: office.agent.records(task), within=30)

@@ -21,7 +21,7 @@ async def test_everybody_sees_what_they_may_decide_or_answer(office: Office) -> 
     async with office.visit("ann") as ann, office.visit("bob") as bob, office.visit("carl") as carl:
         expected = {for_group.id, for_ann.id}
         await eventually(
-            lambda: _is(tasks_listed(ann), expected), within=10, what="the list of ann"
+            lambda: _is(tasks_listed(ann), expected), within=30, what="the list of ann"
         )
         assert set(await tasks_listed(bob)) == {for_group.id}
         assert set(await tasks_listed(carl)) == {for_carl.id}
@@ -59,7 +59,7 @@ async def test_pages_hold_each_task_once(office: Office) -> None:
                 path = next((link for link in page.links if "page=" in link), None)
             return sorted(found) == sorted(tasks)
 
-        await eventually(all_pages, within=10, what="every task on one page")
+        await eventually(all_pages, within=30, what="every task on one page")
         assert "7 requests wait for an answer" in (await ann.get("/")).text
         assert (await ann.get("/?page=bm9uc2Vuc2U&after=3")).path == "/"
         assert (await ann.get("/?page=%C3%A4&after=x")).status == 200
@@ -68,7 +68,7 @@ async def test_pages_hold_each_task_once(office: Office) -> None:
 async def test_a_version_tells_when_to_look_again(office: Office) -> None:
     task = await office.ask(quorum=2)
     async with office.visit("ann") as ann:
-        await eventually(lambda: _is(tasks_listed(ann), {task.id}), within=10)
+        await eventually(lambda: _is(tasks_listed(ann), {task.id}), within=30)
         page = await ann.get("/")
         (shown,) = re.findall(r'data-version="(\w+)"', page.html)
         assert (await ann.get("/version/inbox")).html == shown
@@ -81,7 +81,7 @@ async def test_a_version_tells_when_to_look_again(office: Office) -> None:
         async def list_changed() -> bool:
             return (await ann.get("/version/inbox")).html != shown
 
-        await eventually(list_changed, within=10, what="another version of the list")
+        await eventually(list_changed, within=30, what="another version of the list")
 
 
 async def test_files_of_an_artifact_are_downloads(office: Office) -> None:
@@ -100,7 +100,7 @@ async def test_a_person_of_one_tenant_sees_nothing_of_others(office: Office) -> 
     mine = Person(office.name("ann"), (office.group,), tenant="")
     other = Person(office.name("ann"), (office.group,), tenant="elsewhere")
     try:
-        await eventually(lambda: approvals.count(mine), within=10, what="the task")
+        await eventually(lambda: approvals.count(mine), within=30, what="the task")
         assert await approvals.count(other) == 0
         assert (await approvals.task(mine, task.id)).task_id == task.id
         async with office.visit("eve") as eve:

@@ -64,7 +64,7 @@ async def test_the_list_shows_the_others_and_says_that_one_is_left_out(
             assert page.status == 200, page.text
             return "1 task is left out" in page.text and f"/tasks/{shown.id}" in page.links
 
-        await eventually(both_are_known, within=10)
+        await eventually(both_are_known, within=30)
         assert await tasks_listed(ann) == [shown.id]
 
 
@@ -88,7 +88,7 @@ async def test_a_key_server_that_is_down_is_a_failure_that_passes(
     office: Office, safe: _Safe
 ) -> None:
     async with office.visit("ann", office.new_inbox(safe.client)) as ann:
-        await eventually(lambda: _lists(ann, safe.hidden.id), within=10)
+        await eventually(lambda: _lists(ann, safe.hidden.id), within=30)
         safe.codec.fails = True
         page = await ann.get("/")
         assert page.status == 503
@@ -108,7 +108,7 @@ async def test_the_export_has_the_records_of_the_others_and_says_so(
     async def both_are_known() -> bool:
         return (await safe.client.count_workflows(ids)).count == 2
 
-    await eventually(both_are_known, within=10)
+    await eventually(both_are_known, within=30)
     exported = await approvals(office, "export", "--query", ids)
     (record,) = [json.loads(line) for line in exported.out.splitlines()]
     assert record["task"] == shown.id

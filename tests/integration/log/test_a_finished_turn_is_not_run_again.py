@@ -72,9 +72,9 @@ async def test_while_a_dead_workers_workflow_task_runs_out(temporal: TemporalSer
         async with turns:
             async with worker(client, queue, agent, runs="workflows"):
                 task_id = await server.start("gate say:going pause:1 chunks:2")
-                await eventually(lambda: agent.calls, within=10)
+                await eventually(lambda: agent.calls, within=30)
             agent.gate.set()
-            taken = await within(15, take_a_workflow_task(client, queue))
+            taken = await within(30, take_a_workflow_task(client, queue))
             assert taken == task_id
             await steadily(lambda: _once(agent), during=7)
 

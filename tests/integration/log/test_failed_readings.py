@@ -163,7 +163,7 @@ async def test_a_task_that_can_no_longer_be_read_answers_nobody(
     async def taken() -> bool:
         return len((await agent.get(task_id)).history) == 2
 
-    await eventually(taken, within=10)
+    await eventually(taken, within=30)
     followed[-1].fail(failure)
     with pytest.raises(told):
         await within(5, sending)
@@ -230,11 +230,11 @@ async def test_what_json_cannot_express_makes_no_other_message(
 async def test_a_blocking_call_keeps_no_events(client: Client, followed: list[Follower]) -> None:
     async with served(client, new_task_queue()) as agent:
         sending = asyncio.create_task(agent.send("ask"))
-        await eventually(lambda: followed, within=10)
+        await eventually(lambda: followed, within=30)
         workflow = client.get_workflow_handle(followed[-1].task_id)
         for number in range(ENTRIES):
             await workflow.signal(wire.EVENTS_SIGNAL, _chunk(number))
-        await eventually(lambda: followed[-1].end == ENTRIES, within=10)
+        await eventually(lambda: followed[-1].end == ENTRIES, within=30)
         assert all(followed[-1].event_at(place) is None for place in range(ENTRIES))
         sending.cancel()
         await asyncio.wait([sending])

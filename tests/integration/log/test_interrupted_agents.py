@@ -46,7 +46,7 @@ async def test_a_worker_that_stops_cancels_no_task_whose_agent_says_so(
     async with served(client, queue) as agent:
         async with agent_worker(client, queue, agent=Written(turn)):
             task_id = await agent.start("go")
-            await within(10, begun.wait())
+            await within(30, begun.wait())
         assert interruptions == [task_id]
         assert not (await read_log(client, task_id)).terminal
         go_on.set()
@@ -69,12 +69,12 @@ async def _canceled(temporal: TemporalServer, cancel: Turn) -> list[str]:
 
     async with running(await temporal.client(), Written(turn, cancel=cancel)) as agent:
         task_id = await agent.start("go")
-        await within(10, begun.wait())
+        await within(30, begun.wait())
 
         async def working() -> bool:
             return (await agent.get(task_id)).status.state == TaskState.TASK_STATE_WORKING
 
-        await eventually(working, within=10)
+        await eventually(working, within=30)
         task = await within(15, agent.cancel(task_id), what="the cancel")
         assert task is not None
         assert task.status.state == CANCELED
@@ -133,8 +133,8 @@ async def test_a_cancel_of_a_waiting_task_is_given_what_the_client_said_last(
         given.append(context.get_user_input())
 
     async with running(await temporal.client(), Written(turn, cancel=cancel)) as agent:
-        asked = await within(15, agent.send("go"))
-        asked = await within(15, agent.send("this", task_id=asked.id))
+        asked = await within(30, agent.send("go"))
+        asked = await within(30, agent.send("this", task_id=asked.id))
         task = await within(15, agent.cancel(asked.id), what="the cancel")
     assert task is not None
     assert task.status.state == CANCELED
@@ -162,4 +162,4 @@ async def test_a_cancel_right_after_a_question_is_told_the_agent_once(
             return asked.id
 
         ids = await within(60, asyncio.gather(*(ask_and_cancel() for _ in range(12))))
-        await eventually(lambda: sorted(told) == sorted(ids), within=15, what=f"{told}")
+        await eventually(lambda: sorted(told) == sorted(ids), within=30, what=f"{told}")

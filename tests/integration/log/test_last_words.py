@@ -51,10 +51,10 @@ async def test_an_attempt_that_is_given_up_as_it_ends(temporal: TemporalServer, 
     async with workflows_only, served(client, queue) as agent:
         task_id = await agent.start("go")
         environment.info = replace(environment.info, workflow_id=task_id, workflow_run_id="")
-        assert await within(10, environment.run(attempt, agent, task_id))
+        assert await within(30, environment.run(attempt, agent, task_id))
 
         async def completed() -> bool:
             return (await agent.get(task_id)).status.state == TaskState.TASK_STATE_COMPLETED
 
-        await eventually(completed, within=10)
+        await eventually(completed, within=30)
         assert (await agent.get(task_id)).artifacts[0].parts[0].text == "done"

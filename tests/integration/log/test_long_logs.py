@@ -26,7 +26,7 @@ async def test_a_snapshot_holds_every_page_of_the_log(
     task_id = await _task_with_events(client, events)
     followers = Followers(client, agent="agent", long_polls=5)
     try:
-        reader = await within(10, _first(followers, task_id), what="a snapshot")
+        reader = await within(30, _first(followers, task_id), what="a snapshot")
     finally:
         await followers.aclose()
     assert len(reader) == len((await read_log(client, task_id)).task.history) == events - 1

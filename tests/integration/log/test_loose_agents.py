@@ -33,7 +33,7 @@ async def test_events_of_another_event_loop_reach_the_log(temporal: TemporalServ
 
     written = Written(turn)
     async with running(await temporal.client(), written) as agent:
-        task = await within(10, agent.send("go"), what="the turn")
+        task = await within(30, agent.send("go"), what="the turn")
     assert task.status.state == COMPLETED
     assert "".join(part.text for part in task.artifacts[0].parts) == "0 1 2 "
     assert written.turns == 1
@@ -47,7 +47,7 @@ async def test_an_agent_that_waits_for_its_thread_blocks_nothing_for_ever(
             thread.submit(lambda: asyncio.run(updater_of(context, queue).reject())).result()
 
     async with running(await temporal.client(), Written(turn)) as agent:
-        task = await within(10, agent.send("go"), what="the turn")
+        task = await within(30, agent.send("go"), what="the turn")
     assert task.status.state == TaskState.TASK_STATE_REJECTED
 
 
@@ -59,7 +59,7 @@ async def test_an_agent_may_close_its_queue(temporal: TemporalServer) -> None:
         await queue.close(immediate=True)
 
     async with running(await temporal.client(), Written(turn)) as agent:
-        task = await within(10, agent.send("go"), what="the turn")
+        task = await within(30, agent.send("go"), what="the turn")
     assert task.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
 
 
@@ -77,7 +77,7 @@ async def test_messages_without_an_id_are_not_lost(temporal: TemporalServer) -> 
         await queue.enqueue_event(task)
 
     async with running(await temporal.client(), Written(turn)) as agent:
-        task = await within(10, agent.send("go"), what="the turn")
+        task = await within(30, agent.send("go"), what="the turn")
     texts = [message.parts[0].text for message in [*task.history, task.status.message]]
     assert texts == ["go", "earlier", "progress", "done"]
     assert all(message.message_id for message in task.history)

@@ -180,11 +180,11 @@ async def test_a_list_goes_on_without_a_task_whose_key_is_not_here(
             assert len(answer.tasks) == number
             return [task.id for task in answer.tasks]
 
-        await eventually(lambda: listed(agent, 1), within=10)
+        await eventually(lambda: listed(agent, 1), within=30)
         assert await listed(keyless, 0) == []
 
         shown = (await keyless.send("say:shown", wait=False)).id
-        await eventually(lambda: listed(agent, 2), within=10)
+        await eventually(lambda: listed(agent, 2), within=30)
         assert await listed(keyless, 1) == [shown]
         codec.fails = True
         async with served(encrypted, queue, HandlerOptions(agent=queue)) as new_here:

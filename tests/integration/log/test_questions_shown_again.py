@@ -29,7 +29,7 @@ def _showing(client: Client) -> Written:
         async def shown() -> bool:
             return bool((await read_log(client, updater.task_id)).task.artifacts)
 
-        await eventually(shown, within=10, what="what the agent has shown")
+        await eventually(shown, within=30, what="what the agent has shown")
         await updater.complete()
 
     return Written(turn)
@@ -38,9 +38,9 @@ def _showing(client: Client) -> Written:
 async def test_a_blocking_answer_is_that_of_its_own_turn(temporal: TemporalServer) -> None:
     client = await temporal.client()
     async with running(client, _showing(client)) as agent:
-        asked = await within(15, agent.send("go"))
+        asked = await within(30, agent.send("go"))
         assert asked.status.state == ASKS
-        task = await within(15, agent.send("this", task_id=asked.id), what="the answer")
+        task = await within(30, agent.send("this", task_id=asked.id), what="the answer")
     assert task.status.state == COMPLETED
     assert [artifact.artifact_id for artifact in task.artifacts] == ["answer"]
 
@@ -48,13 +48,13 @@ async def test_a_blocking_answer_is_that_of_its_own_turn(temporal: TemporalServe
 async def test_a_stream_does_not_end_at_the_old_question(temporal: TemporalServer) -> None:
     client = await temporal.client()
     async with running(client, _showing(client)) as agent:
-        asked = await within(15, agent.send("go"))
+        asked = await within(30, agent.send("go"))
 
         async def last_event() -> object:
             events = [event async for event in agent.stream("this", task_id=asked.id)]
             return events[-1]
 
-        last = await within(15, last_event(), what="the stream")
+        last = await within(30, last_event(), what="the stream")
     assert isinstance(last, StatusEvent), last
     assert last.status.state == COMPLETED
 
@@ -74,9 +74,9 @@ async def test_a_question_kept_in_memory_is_no_news_either(temporal: TemporalSer
             await updater.complete()
 
     async with running(await temporal.client(), Written(turn)) as agent:
-        asked = await within(15, agent.send("go"))
+        asked = await within(30, agent.send("go"))
         assert asked.status.message.parts[0].text == "What?"
-        task = await within(15, agent.send("this", task_id=asked.id), what="the answer")
+        task = await within(30, agent.send("this", task_id=asked.id), what="the answer")
     assert task.status.state == COMPLETED
     assert [message.parts[0].text for message in task.history] == ["go", "What?", "this"]
 
@@ -90,10 +90,10 @@ async def test_who_only_shows_the_question_again_still_asks(temporal: TemporalSe
             await queue.enqueue_event(context.current_task)
 
     async with running(await temporal.client(), Written(turn)) as agent:
-        asked = await within(15, agent.send("go"))
-        task = await within(15, agent.send("what?", task_id=asked.id), what="the answer")
+        asked = await within(30, agent.send("go"))
+        task = await within(30, agent.send("what?", task_id=asked.id), what="the answer")
         assert task.status.state == ASKS
-        task = await within(15, agent.send("what??", task_id=asked.id), what="the answer")
+        task = await within(30, agent.send("what??", task_id=asked.id), what="the answer")
     assert task.status.state == ASKS
 
 
@@ -106,7 +106,7 @@ async def test_a_new_question_within_a_task_is_asked(temporal: TemporalServer) -
         await queue.enqueue_event(task)
 
     async with running(await temporal.client(), Written(turn)) as agent:
-        asked = await within(15, agent.send("go"))
-        task = await within(15, agent.send("this", task_id=asked.id), what="the answer")
+        asked = await within(30, agent.send("go"))
+        task = await within(30, agent.send("this", task_id=asked.id), what="the answer")
     assert task.status.state == ASKS
     assert task.status.message.message_id != asked.status.message.message_id

@@ -24,7 +24,7 @@ async def test_every_message_that_waited_is_handled(temporal: TemporalServer, sc
         for _ in range(2):
             await agent.send(script, task_id=task_id, wait=False)
         last = asyncio.create_task(agent.send("chunks:2", task_id=task_id))
-        await eventually(lambda: _accepted(client, task_id), within=10, what="four messages")
+        await eventually(lambda: _accepted(client, task_id), within=30, what="four messages")
         scripted.gate.set()
         task = await within(20, last, what="the last answer")
     texts = ["".join(part.text for part in artifact.parts) for artifact in task.artifacts]

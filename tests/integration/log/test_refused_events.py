@@ -46,7 +46,7 @@ async def test_a_status_that_is_refused_was_never_said(
             await queue.enqueue_event(TaskStatusUpdateEvent(status=status, metadata=_no_json()))
 
     async with running(await temporal.client(), Written(turn)) as agent:
-        task = await within(15, agent.send("go"), what="the end of the turn")
+        task = await within(30, agent.send("go"), what="the end of the turn")
     assert task.status.state == TaskState.TASK_STATE_COMPLETED
 
 
@@ -59,12 +59,12 @@ async def test_a_last_word_that_is_too_long_ends_the_task_no_less(temporal: Temp
             task = await agent.get(updater.task_id)
             return task.status.state == TaskState.TASK_STATE_WORKING
 
-        await eventually(working, within=10)
+        await eventually(working, within=30)
         with contextlib.suppress(Exception):
             await updater.complete(updater.new_agent_message([Part(text=TOO_LONG)]))
 
     async with running(await temporal.client(), Written(turn)) as agent:
-        task = await within(15, agent.send("go"), what="the end of the turn")
+        task = await within(30, agent.send("go"), what="the end of the turn")
     assert task.status.state == TaskState.TASK_STATE_COMPLETED
 
 
@@ -78,7 +78,7 @@ async def test_another_answer_may_follow_a_refused_one(temporal: TemporalServer)
         await updater_of(context, queue).reject()
 
     async with running(await temporal.client(), Written(turn)) as agent:
-        task = await within(15, agent.send("go"), what="the end of the turn")
+        task = await within(30, agent.send("go"), what="the end of the turn")
     assert task.status.state == TaskState.TASK_STATE_REJECTED
 
 
@@ -89,7 +89,7 @@ async def test_what_is_no_event_is_refused_alone(temporal: TemporalServer) -> No
         await updater_of(context, queue).reject()
 
     async with running(await temporal.client(), Written(turn)) as agent:
-        task = await within(15, agent.send("go"), what="the end of the turn")
+        task = await within(30, agent.send("go"), what="the end of the turn")
     assert task.status.state == TaskState.TASK_STATE_REJECTED
 
 
@@ -102,7 +102,7 @@ async def test_the_size_of_an_event_is_that_of_its_json(temporal: TemporalServer
 
     written = Written(turn)
     async with running(await temporal.client(), written) as agent:
-        task = await within(10, agent.send("go"), what="the end of the turn")
+        task = await within(30, agent.send("go"), what="the end of the turn")
     assert task.status.state == TaskState.TASK_STATE_FAILED
     assert "fit into one entry" in task.status.message.parts[0].text
     assert written.turns == 1

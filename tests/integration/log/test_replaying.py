@@ -46,7 +46,7 @@ async def test_a_workflow_that_no_worker_has_met_is_left_out(
     async def both_listed() -> bool:
         return (await client.count_workflows(f"TaskQueue = '{queue}'")).count == 2
 
-    await eventually(both_listed, within=10)
+    await eventually(both_listed, within=30)
     assert await within(30, replay_all(replayer, client, queue)) == {}
 
     monkeypatch.setattr(Fickle, "naps", 2)

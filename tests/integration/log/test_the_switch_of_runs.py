@@ -32,9 +32,9 @@ async def client(temporal: TemporalServer) -> Client:
 
 async def test_a_message_to_an_agent_is_handled(client: Client) -> None:
     async with _agent(client) as (agent, task_id):
-        answered = await within(10, agent.send("chunks:1 ask", task_id=task_id))
+        answered = await within(30, agent.send("chunks:1 ask", task_id=task_id))
         assert _artifacts(answered) == ["2.0 "]
-        assert await eventually(lambda: _runs(client, task_id), within=10) == RUNS
+        assert await eventually(lambda: _runs(client, task_id), within=30) == RUNS
 
 
 async def test_a_cancel_lets_the_agent_clean_up(client: Client) -> None:
@@ -49,10 +49,10 @@ async def test_a_cancel_lets_the_agent_clean_up(client: Client) -> None:
 async def test_a_message_to_an_authors_workflow_is_handled(client: Client) -> None:
     async with _workflow(client) as (agent, task_id):
         await agent.send("late", task_id=task_id, wait=False)
-        ended = await within(10, agent.send("end", task_id=task_id))
+        ended = await within(30, agent.send("end", task_id=task_id))
         assert ended.status.state == TaskState.TASK_STATE_COMPLETED
         assert _artifacts(ended) == ["early", "late"]
-        assert await eventually(lambda: _runs(client, task_id), within=10) == RUNS
+        assert await eventually(lambda: _runs(client, task_id), within=30) == RUNS
 
 
 async def test_a_cancel_of_an_authors_workflow_counts(client: Client) -> None:
@@ -60,7 +60,7 @@ async def test_a_cancel_of_an_authors_workflow_counts(client: Client) -> None:
         canceled = await within(10, agent.cancel(task_id))
         assert canceled is not None
         assert canceled.status.state == TaskState.TASK_STATE_CANCELED
-        await eventually(lambda: _has_ended(client, task_id), within=10)
+        await eventually(lambda: _has_ended(client, task_id), within=30)
         await client.get_workflow_handle(wire.push_workflow_id(task_id, 1)).describe()
 
 
@@ -74,7 +74,7 @@ async def test_a_cancel_that_comes_after_the_end_changes_neither_end_nor_deliver
         await _handled(client, task_id, EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED)
         handle = client.get_workflow_handle(task_id)
         await handle.cancel()
-        await eventually(lambda: _is_closed(client, task_id), within=10)
+        await eventually(lambda: _is_closed(client, task_id), within=30)
         assert (await handle.describe()).status == WorkflowExecutionStatus.COMPLETED
         await client.get_workflow_handle(wire.push_workflow_id(task_id, 1)).describe()
         replayer = Replayer(
@@ -140,7 +140,7 @@ async def _handled(client: Client, task_id: str, kind: EventType.ValueType) -> N
         later = kinds[len(kinds) - kinds[::-1].index(kind) :]
         return EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED in later
 
-    await eventually(handled, within=10)
+    await eventually(handled, within=30)
 
 
 async def _runs(client: Client, task_id: str) -> int | None:

@@ -40,7 +40,7 @@ async def test_streams_beyond_what_temporal_grants_open_and_hear_of_answers(
             await stack.enter_async_context(watching(agent.subscribe(task.id))) for task in tasks
         ]
         for stream in streams:
-            await stream.until(1, within=10)
+            await stream.until(1, within=30)
         for task in tasks:
             await within(20, agent.send("say:thanks", task_id=task.id))
         for stream in streams:

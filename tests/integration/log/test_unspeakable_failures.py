@@ -49,7 +49,7 @@ async def _failing(temporal: TemporalServer, failure: Exception) -> str:
 
     written = Written(turn)
     async with running(await temporal.client(), written) as agent:
-        task = await within(10, agent.send("go"), what="the end of the task")
+        task = await within(30, agent.send("go"), what="the end of the task")
     assert task.status.state == TaskState.TASK_STATE_FAILED
     assert written.turns == 1, "it was run again, unasked"
     return task.status.message.parts[0].text
