@@ -92,7 +92,8 @@ async def test_a_reader_that_stops_reading_harms_nobody_and_costs_little(
         stage.gate.set()
         await quick.end(within=60)
     assert quick.chunks == [f"1.{index} " for index in range(CHUNKS)]
-    assert sum(isinstance(each, LogEvent) for each in gc.get_objects()) < 60
+    # Some objects are proxies of the workflow sandbox, which an isinstance would wake.
+    assert sum(type(each) is LogEvent for each in gc.get_objects()) < 60
     async with watching(stopped) as late:
         await late.end()
     assert isinstance(late.events[0], Task), "what was missed comes as the Task as it is now"
