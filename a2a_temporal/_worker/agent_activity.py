@@ -8,7 +8,7 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.kept import KeptLogs
 from a2a_temporal._log.state import LogState
 from a2a_temporal._worker.agent_attempt import Attempt
-from a2a_temporal._worker.attempt_numbers import is_the_first, number_after
+from a2a_temporal._worker.attempt_numbers import CountedAttempt
 from a2a_temporal._worker.departures import Departures
 from a2a_temporal._worker.options import AgentOptions
 from a2a_temporal._worker.request_context import request_context
@@ -39,10 +39,11 @@ class AgentActivities:
             the run did even when the option has changed since.
         """
         info = activity.info()
-        number = turn_input.earlier_attempts + info.attempt
+        own = CountedAttempt()
+        number = turn_input.earlier_attempts + own.counted
         task: Task | None = None
         another_run = turn_input.run_id not in ("", info.workflow_run_id)
-        if turn_input.turn > 1 or number > 1 or another_run or not is_the_first():
+        if turn_input.turn > 1 or number > 1 or another_run or not own.is_the_first:
             log = await self._read(turn_input.task_id)
             here = log.turn == turn_input.turn
             if log.turn > turn_input.turn or (here and log.turn_over):
@@ -51,7 +52,7 @@ class AgentActivities:
             if here:
                 # An agent that shows its Task first would bring back what is about to be dropped.
                 log.checkpoint.copy().restore(log.task)
-            number = await number_after(log.attempt if here else 0, number)
+            number = await own.number_after(log.attempt if here else 0, number)
         turn = Turn(turn_input.task_id, turn_input.context_id, turn_input.turn, number)
         attempt = Attempt(self._executor, self._options, turn, request_context(turn_input, task))
         if await attempt.run():

@@ -15,39 +15,54 @@ from a2a_temporal._reconnecting import reconnecting
 _RPC_TIMEOUT = timedelta(seconds=10)
 
 
-def is_the_first() -> bool:
-    """Say whether the calling activity has made no attempt before, as Temporal has never waited."""
-    info = activity.info()
-    return info.attempt == 1 and info.current_attempt_scheduled_time == info.scheduled_time
+class CountedAttempt:
+    """The calling attempt at an activity, as Temporal counts it.
 
+    It is made in the activity; what it says later it says anywhere, as to a thread that has no
+    context of an activity.
 
-async def number_after(last: int, counted: int) -> int:
-    """Return the number of the calling attempt.
-
-    Where Temporal has given it up meanwhile, it ends here: it may not silence its successor.
-
-    Args:
-        last: The last attempt that has said something, according to the log; 0 for none.
+    Attributes:
         counted: What Temporal counts.
+        is_the_first: No attempt was made before, as Temporal has never waited.
     """
-    if counted > last:
-        return counted
-    if not await _is_still_wanted():
-        activity.raise_complete_async()  # its successor completes the activity
-    return last + 1
 
+    def __init__(self) -> None:
+        info = activity.info()
+        self.counted = info.attempt
+        self.is_the_first = (
+            info.attempt == 1 and info.current_attempt_scheduled_time == info.scheduled_time
+        )
+        self._handle = activity.client().get_async_activity_handle(task_token=info.task_token)
+        self._known = info.heartbeat_details  # which a heartbeat without would erase
 
-async def _is_still_wanted() -> bool:
-    """Say whether the calling attempt is the one that Temporal waits for."""
-    info = activity.info()
-    handle = activity.client().get_async_activity_handle(task_token=info.task_token)
-    known = info.heartbeat_details  # which a heartbeat without would erase
-    try:
-        await reconnecting(lambda: handle.heartbeat(*known, rpc_timeout=_RPC_TIMEOUT))
-    except AsyncActivityCancelledError:
-        pass  # the attempt is told so by itself
-    except RPCError as error:
-        if error.status != RPCStatusCode.NOT_FOUND:
-            raise
-        return False
-    return True
+    async def number_after(self, last: int, counted: int) -> int:
+        """Return the number of the attempt.
+
+        Where Temporal has given it up meanwhile, it ends here: it may not silence its successor.
+
+        Args:
+            last: The last attempt that has said something, according to the log; 0 for none.
+            counted: What Temporal counts, and the attempts of activities before this one.
+
+        Raises:
+            temporalio.service.RPCError: Temporal did not answer.
+        """
+        if counted > last:
+            return counted
+        if not await self._is_still_wanted():
+            activity.raise_complete_async()  # its successor completes the activity
+        return last + 1
+
+    async def _is_still_wanted(self) -> bool:
+        """Say whether the attempt is the one that Temporal waits for."""
+        try:
+            await reconnecting(
+                lambda: self._handle.heartbeat(*self._known, rpc_timeout=_RPC_TIMEOUT)
+            )
+        except AsyncActivityCancelledError:
+            pass  # the attempt is told so by itself
+        except RPCError as error:
+            if error.status != RPCStatusCode.NOT_FOUND:
+                raise
+            return False
+        return True

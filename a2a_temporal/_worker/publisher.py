@@ -15,7 +15,7 @@ from typing_extensions import Self
 
 from a2a_temporal._log.reading import NoTaskError, read_log
 from a2a_temporal._log.state import agent_message
-from a2a_temporal._worker.attempt_numbers import is_the_first, number_after
+from a2a_temporal._worker.attempt_numbers import CountedAttempt
 from a2a_temporal._worker.event_queue import PublishingQueue
 from a2a_temporal._worker.options import AgentOptions
 from a2a_temporal._worker.parts import Content, parts_of
@@ -109,13 +109,17 @@ class Publisher:
 
 
 class _Said:
-    """What one attempt at an activity says, in however many blocks: one numbered sequence."""
+    """What one attempt at an activity says, in however many blocks: one numbered sequence.
+
+    It is sent wherever it is said, be it in a thread, so the activity is asked at the beginning.
+    """
 
     def __init__(self, client: Client, task_id: str, run_id: str) -> None:
         self.source = f"{run_id}/{activity.info().activity_id}"
         self._client, self._task_id, self._run_id = client, task_id, run_id
         self._send = sender(client, task_id, run_id)
-        self._attempt: int | None = None
+        self._own = CountedAttempt()
+        self._attempt = self._own.counted if self._own.is_the_first else None
         self._sequence = 0
         self._in_order = asyncio.Lock()
 
@@ -128,15 +132,12 @@ class _Said:
             await self._send({**entry, "attempt": self._attempt, "sequence": self._sequence})
 
     async def _number(self) -> int:
-        counted = activity.info().attempt
-        if is_the_first():
-            return counted
         try:
             log = await read_log(self._client, self._task_id, run_id=self._run_id)
         except NoTaskError:
-            return counted
+            return self._own.counted
         source = log.sources.get(self.source)
-        return await number_after(source.attempt if source is not None else 0, counted)
+        return await self._own.number_after(source.attempt if source else 0, self._own.counted)
 
 
 _attempts: dict[int, _Said] = {}
