@@ -19,7 +19,7 @@ from a2a_temporal._worker.attempt_numbers import CountedAttempt
 from a2a_temporal._worker.event_queue import PublishingQueue
 from a2a_temporal._worker.options import AgentOptions
 from a2a_temporal._worker.parts import Content, parts_of
-from a2a_temporal._worker.sending import entry_limit, sender
+from a2a_temporal._worker.sending import entry_limit, sender, until_answered
 
 
 class Publisher:
@@ -127,7 +127,7 @@ class _Said:
         """Send an entry as the next one of the attempt."""
         async with self._in_order:
             if self._attempt is None:
-                self._attempt = await self._number()
+                self._attempt = await until_answered(self._number, self._task_id)
             self._sequence += 1
             await self._send({**entry, "attempt": self._attempt, "sequence": self._sequence})
 

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from temporalio.client import Client
 from temporalio.converter import DataConverter
@@ -15,6 +15,8 @@ from a2a_temporal import errors
 from a2a_temporal._log import wire
 
 logger = logging.getLogger("a2a_temporal.agent")
+
+_T = TypeVar("_T")
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 """Signals one events entry to the task's workflow."""
@@ -51,22 +53,31 @@ def sender(client: Client, task_id: str, run_id: str) -> Send:
     workflow = client.get_workflow_handle(task_id, run_id=run_id)
 
     async def send(entry: dict[str, Any]) -> None:
-        pause = _SHORTEST_PAUSE
-        while True:
-            try:
-                await workflow.signal(wire.EVENTS_SIGNAL, entry)
-            except RPCError as error:
-                if error.status == RPCStatusCode.NOT_FOUND:
-                    raise LogClosedError(task_id) from error
-                if wire.OUT_OF_SIGNALS in error.message:
-                    logger.error("Task %s: %s", task_id, error.message)
-                    raise LogFullError from error
-                if error.status == RPCStatusCode.INVALID_ARGUMENT:
-                    raise
-                logger.warning("Temporal took no entry of task %s yet: %s", task_id, error.status)
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
-            else:
-                return
+        await until_answered(lambda: workflow.signal(wire.EVENTS_SIGNAL, entry), task_id)
 
     return send
+
+
+async def until_answered(call: Callable[[], Awaitable[_T]], task_id: str) -> _T:
+    """Make a call for a task again and again, until Temporal answers it.
+
+    Raises:
+        LogClosedError: Temporal has no such run, or it is closed.
+        LogFullError: The run takes no more signals.
+        temporalio.service.RPCError: Temporal will never take the call as it is.
+    """
+    pause = _SHORTEST_PAUSE
+    while True:
+        try:
+            return await call()
+        except RPCError as error:
+            if error.status == RPCStatusCode.NOT_FOUND:
+                raise LogClosedError(task_id) from error
+            if wire.OUT_OF_SIGNALS in error.message:
+                logger.error("Task %s: %s", task_id, error.message)
+                raise LogFullError from error
+            if error.status == RPCStatusCode.INVALID_ARGUMENT:
+                raise
+            logger.warning("Temporal did not answer for task %s yet: %s", task_id, error.status)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from a2a.types import Task
@@ -13,7 +14,8 @@ from a2a_temporal.activity import Publisher
 from a2a_temporal.testing import running_agent, state_of, status_text
 from tests.integration.approvals.written_flows import WRITTEN, RunsOneActivity
 from tests.support.in_process import CARD
-from tests.support.waiting import within
+from tests.support.temporal_server import running_server
+from tests.support.waiting import eventually, within
 
 
 def agent_of(written: Callable[[], Awaitable[None]]) -> Agent:
@@ -43,6 +45,45 @@ async def test_a_thread_with_its_own_loop_may_be_the_first_to_publish(
         done = await within(30, running.send(str(attempts)), what="the end")
         assert state_of(done) == "completed", status_text(done)
         assert texts(done) == ["from a thread"]
+
+
+async def test_a_later_attempt_that_publishes_rides_out_an_outage(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    attempts: list[int] = []
+    ended: list[BaseException] = []
+    outage = asyncio.Event()
+
+    async def written() -> None:
+        attempts.append(activity.info().attempt)
+        try:
+            async with Publisher() as task:
+                if len(attempts) > 1:
+                    await outage.wait()
+                await task.add_artifact(f"attempt {len(attempts)}", artifact_id="report")
+        except BaseException as error:
+            ended.append(error)
+            raise
+        if len(attempts) == 1:
+            raise RuntimeError("once more")
+
+    def has_tried() -> bool:
+        return bool(ended) or any("Temporal" in text for text in caplog.messages)
+
+    async with running_server(tmp_path) as server:
+        client = await server.client()
+        async with running_agent(client, agent_of(written)) as running:
+            task = await running.send("2", wait=False)
+            await eventually(lambda: len(attempts) == 2, within=20, what="the second attempt")
+            server.process.kill()
+            caplog.clear()
+            outage.set()
+            await eventually(has_tried, within=60, what="a word about the outage")
+            await server.start()
+            done = await running.until(task, "completed", "failed", within=60)
+    assert ended == []
+    assert state_of(done) == "completed", status_text(done)
+    assert texts(done) == ["attempt 2"]
 
 
 def texts(task: Task) -> list[str]:
