@@ -4,15 +4,19 @@ An operator can reset an activity: its next attempt is the first again. The log 
 what an attempt of a lower number says there is ignored.
 """
 
-from datetime import timedelta
+from datetime import timedelta, timezone
 
 from temporalio import activity
-from temporalio.client import AsyncActivityCancelledError
+from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._reconnecting import reconnecting
 
 _RPC_TIMEOUT = timedelta(seconds=10)
+_BETWEEN_ATTEMPTS = (
+    PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED,
+    PendingActivityState.PENDING_ACTIVITY_STATE_PAUSED,
+)
 
 
 class CountedAttempt:
@@ -32,8 +36,11 @@ class CountedAttempt:
         self.is_the_first = (
             info.attempt == 1 and info.current_attempt_scheduled_time == info.scheduled_time
         )
-        self._handle = activity.client().get_async_activity_handle(task_token=info.task_token)
-        self._known = info.heartbeat_details  # which a heartbeat without would erase
+        self._activity_id = info.activity_id
+        self._started = info.started_time
+        self._workflow = activity.client().get_workflow_handle(
+            info.workflow_id or "", run_id=info.workflow_run_id
+        )
 
     async def number_after(self, last: int, counted: int) -> int:
         """Return the number of the attempt.
@@ -54,15 +61,21 @@ class CountedAttempt:
         return last + 1
 
     async def _is_still_wanted(self) -> bool:
-        """Say whether the attempt is the one that Temporal waits for."""
+        """Say whether the attempt is the one that Temporal waits for.
+
+        A heartbeat would tell as well, but it would write over the details of the author's own.
+        """
         try:
-            await reconnecting(
-                lambda: self._handle.heartbeat(*self._known, rpc_timeout=_RPC_TIMEOUT)
+            described = await reconnecting(
+                lambda: self._workflow.describe(rpc_timeout=_RPC_TIMEOUT)
             )
-        except AsyncActivityCancelledError:
-            pass  # the attempt is told so by itself
         except RPCError as error:
             if error.status != RPCStatusCode.NOT_FOUND:
                 raise
             return False
-        return True
+        return any(
+            pending.activity_id == self._activity_id
+            and pending.state not in _BETWEEN_ATTEMPTS
+            and pending.last_started_time.ToDatetime(tzinfo=timezone.utc) == self._started
+            for pending in described.raw_description.pending_activities
+        )

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from a2a.types import Task
@@ -14,7 +15,8 @@ from a2a_temporal.activity import Publisher
 from a2a_temporal.testing import running_agent, state_of, status_text
 from tests.integration.approvals.written_flows import WRITTEN, RunsOneActivity
 from tests.support.in_process import CARD
-from tests.support.temporal_server import running_server
+from tests.support.resets import reset_activity_in_back_off
+from tests.support.temporal_server import TemporalServer, running_server
 from tests.support.waiting import eventually, within
 
 
@@ -84,6 +86,46 @@ async def test_a_later_attempt_that_publishes_rides_out_an_outage(
     assert ended == []
     assert state_of(done) == "completed", status_text(done)
     assert texts(done) == ["attempt 2"]
+
+
+async def test_publishing_leaves_the_heartbeats_of_the_author_alone(
+    temporal: TemporalServer,
+) -> None:
+    client = await temporal.client()
+    given: list[list[Any]] = []
+    kept: list[list[Any]] = []
+
+    async def written() -> None:
+        given.append(list(activity.info().heartbeat_details))
+        again = len(given) == 3  # after the reset, where the second attempt was
+        async with Publisher() as task:
+            activity.heartbeat(57 if again else 40)
+            if again:
+                await eventually(lambda: heartbeat_is(client, [57]), within=20)
+            await task.add_artifact(f"attempt {len(given)}", artifact_id="report")
+        if not again:
+            raise RuntimeError("once more")
+        kept.append(await heartbeat_of(client))
+
+    async with running_agent(client, agent_of(written)) as running:
+        task = await running.send("5", wait=False)
+        await reset_activity_in_back_off(client, task.id, attempt=3)
+        done = await running.until(task, "completed", within=30)
+        assert (given, kept) == ([[], [40], [40]], [[57]])
+        assert texts(done) == ["attempt 3"]
+
+
+async def heartbeat_is(client: Client, details: list[Any]) -> bool:
+    """Say whether the details are those that Temporal has of the calling activity."""
+    return await heartbeat_of(client) == details
+
+
+async def heartbeat_of(client: Client) -> list[Any]:
+    """Return the details that Temporal has of the calling activity."""
+    info = activity.info()
+    workflow = client.get_workflow_handle(str(info.workflow_id), run_id=info.workflow_run_id)
+    (pending,) = (await workflow.describe()).raw_description.pending_activities
+    return await client.data_converter.decode(pending.heartbeat_details.payloads)
 
 
 def texts(task: Task) -> list[str]:
