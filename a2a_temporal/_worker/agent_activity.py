@@ -42,6 +42,7 @@ class AgentActivities:
         own = CountedAttempt()
         number = turn_input.earlier_attempts + own.counted
         task: Task | None = None
+        sequence = 0
         another_run = turn_input.run_id not in ("", info.workflow_run_id)
         if turn_input.turn > 1 or number > 1 or another_run or not own.is_the_first:
             log = await self._read(turn_input.task_id)
@@ -52,9 +53,11 @@ class AgentActivities:
             if here:
                 # An agent that shows its Task first would bring back what is about to be dropped.
                 log.checkpoint.copy().restore(log.task)
+                sequence = log.sequence
             number = await own.number_after(log.attempt if here else 0, number)
         turn = Turn(turn_input.task_id, turn_input.context_id, turn_input.turn, number)
-        attempt = Attempt(self._executor, self._options, turn, request_context(turn_input, task))
+        context = request_context(turn_input, task)
+        attempt = Attempt(self._executor, self._options, turn, context, sequence=sequence)
         if await attempt.run():
             # A completion now would cost a workflow task, or be refused because it is too late.
             self.departures.add(self._options.continue_as_new_after)

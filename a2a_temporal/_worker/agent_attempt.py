@@ -24,6 +24,7 @@ from a2a_temporal._worker.early_cancel import hearing
 from a2a_temporal._worker.event_queue import PublishingQueue
 from a2a_temporal._worker.failures import storable, tellable, text_of
 from a2a_temporal._worker.options import AgentOptions
+from a2a_temporal._worker.pace import Pace
 from a2a_temporal._worker.sending import LogClosedError, entry_limit, sender
 from a2a_temporal._worker.threads import TurnThreads
 from a2a_temporal._worker.turn import Turn, enter_turn
@@ -35,7 +36,15 @@ _LAST_WORDS_SECONDS = 2
 
 
 class Attempt:
-    """One attempt at one turn: the agent's code, its queue, and its heart."""
+    """One attempt at one turn: the agent's code, its queue, and its heart.
+
+    Args:
+        executor: The agent.
+        options: How turns are run.
+        turn: The turn, and the number of the attempt.
+        context: What the agent is given.
+        sequence: Number of the last batch that the log has of the turn; this attempt counts on.
+    """
 
     def __init__(
         self,
@@ -56,7 +65,7 @@ class Attempt:
             turn=turn.turn,
             attempt=turn.attempt,
             sequence=sequence,
-            batch_interval=options.batch_interval,
+            pace=Pace(options.batch_interval, sent=sequence),
             limit_bytes=entry_limit(client.data_converter),
             task=context.current_task,
         )

@@ -8,10 +8,9 @@ until Temporal has it, so an attempt's events form one numbered sequence without
 import asyncio
 import json
 import logging
-import time
 import uuid
 from collections import deque
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import Any
 
 from a2a.server.events.event_queue import EventQueue
@@ -29,6 +28,7 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.entries import entry_time
 from a2a_temporal._log.protojson import StreamEvent, check_depth, event_to_json, timestamp
 from a2a_temporal._log.state import INTERRUPTED_STATES, TERMINAL_STATES
+from a2a_temporal._worker.pace import Pace
 from a2a_temporal._worker.sending import Send
 from a2a_temporal.errors import PublicError
 
@@ -39,9 +39,7 @@ logger = logging.getLogger("a2a_temporal.agent")
 _BATCH_BYTES = 64 * 1024
 _ENTRY_BYTES = 480 * 1024
 _BUFFER_BYTES = 4 * 1024 * 1024
-_DOUBLING_BATCHES = 650
 _HURRIED_BATCHES = 1000
-_SAVED_BATCHES = 4
 # Steps of the event loop in which an agent that says all at once can return, so that its last
 # words and the end of its turn travel together.
 _COURTESY_STEPS = 5
@@ -56,7 +54,7 @@ class PublishingQueue(EventQueue):
         turn: Number of the turn.
         attempt: Number of the attempt at it.
         sequence: Number of the last batch already sent.
-        batch_interval: Pause between two batches of artifact chunks.
+        pace: Says when the next batch of artifact chunks and reports is due.
         limit_bytes: Largest event that fits into one entry; ``None`` for no limit.
         source: Names the activity that publishes, if it is no turn of an agent.
         task: The Task as the agent was given it.
@@ -69,7 +67,7 @@ class PublishingQueue(EventQueue):
         turn: int,
         attempt: int,
         sequence: int = 0,
-        batch_interval: timedelta,
+        pace: Pace,
         limit_bytes: int | None,
         source: str = "",
         task: Task | None = None,
@@ -79,7 +77,7 @@ class PublishingQueue(EventQueue):
         self._attempt = attempt
         self._source = source
         self._sequence = sequence
-        self._interval = batch_interval.total_seconds()
+        self._pace = pace
         self._limit = limit_bytes
         self._waiting: deque[tuple[dict[str, Any], int]] = deque()
         self._waiting_bytes = 0
@@ -91,7 +89,6 @@ class PublishingQueue(EventQueue):
         self._closed = False
         self._leaving = False
         self._left = False
-        self._due = 0.0
         self._sender: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
         self._finished_artifacts: set[str] = set()
@@ -174,15 +171,6 @@ class PublishingQueue(EventQueue):
         self._room.set()
         if self._sender is not None:
             self._sender.cancel()
-
-    def pause_after(self, batches: int) -> float:
-        """Return the pause in seconds that follows a turn's n-th batch.
-
-        Each batch is a signal and costs four events of history, and Temporal takes 10,000 and
-        51,200 of them: the pause doubles so often that a day of streaming fits, with room for a
-        thousand batches that did not wait, the turns before in this run, and messages that come.
-        """
-        return self._interval * 2 ** (batches / _DOUBLING_BATCHES)
 
     @property
     def settled(self) -> bool:
@@ -322,7 +310,7 @@ class PublishingQueue(EventQueue):
 
     async def _pause(self) -> None:
         """Hold back for a moment what is not urgent, unless something urgent waits too."""
-        while not (self._urgent or self._closed) and (left := self._due - time.monotonic()) > 0:
+        while not (self._urgent or self._closed) and (left := self._pace.left) > 0:
             try:
                 await asyncio.wait_for(self._changed.wait(), left)
             except (TimeoutError, asyncio.TimeoutError):
@@ -342,7 +330,7 @@ class PublishingQueue(EventQueue):
         self._urgent = self._waiting_bytes >= _BATCH_BYTES
         self._room.set()
         self._sequence += 1
-        self._spend_interval()
+        self._pace.count()
         await self._send(
             {
                 "version": wire.LOG_VERSION,
@@ -355,15 +343,6 @@ class PublishingQueue(EventQueue):
                 **({"source": self._source} if self._source else {}),
             }
         )
-
-    def _spend_interval(self) -> None:
-        """Note when the next batch is due.
-
-        Time not used is saved up for a few batches, so that events leave at once unless the agent
-        is faster than the interval for a while.
-        """
-        interval = self.pause_after(self._sequence)
-        self._due = max(self._due + interval, time.monotonic() - _SAVED_BATCHES * interval)
 
 
 def _check_depth(event: StreamEvent) -> None:

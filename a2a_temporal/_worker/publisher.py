@@ -18,6 +18,7 @@ from a2a_temporal._log.state import agent_message
 from a2a_temporal._worker.attempt_numbers import CountedAttempt
 from a2a_temporal._worker.event_queue import PublishingQueue
 from a2a_temporal._worker.options import AgentOptions
+from a2a_temporal._worker.pace import Pace
 from a2a_temporal._worker.parts import Content, parts_of
 from a2a_temporal._worker.sending import entry_limit, sender, until_answered
 
@@ -57,7 +58,7 @@ class Publisher:
             said.send,
             turn=0,
             attempt=info.attempt,
-            batch_interval=AgentOptions().batch_interval,
+            pace=said.pace,
             limit_bytes=entry_limit(client.data_converter),
             source=said.source,
         )
@@ -111,10 +112,12 @@ class Publisher:
 class _Said:
     """What one attempt at an activity says, in however many blocks: one numbered sequence.
 
+    It goes on from what earlier attempts have said, and so does its pace.
     It is sent wherever it is said, be it in a thread, so the activity is asked at the beginning.
     """
 
     def __init__(self, client: Client, task_id: str, run_id: str) -> None:
+        self.pace = Pace(AgentOptions().batch_interval)
         self.source = f"{run_id}/{activity.info().activity_id}"
         self._client, self._task_id, self._run_id = client, task_id, run_id
         self._send = sender(client, task_id, run_id)
@@ -127,17 +130,23 @@ class _Said:
         """Send an entry as the next one of the attempt."""
         async with self._in_order:
             if self._attempt is None:
-                self._attempt = await until_answered(self._number, self._task_id)
+                self._attempt = await until_answered(self._go_on, self._task_id)
             self._sequence += 1
             await self._send({**entry, "attempt": self._attempt, "sequence": self._sequence})
 
-    async def _number(self) -> int:
+    async def _go_on(self) -> int:
+        """Go on behind earlier attempts; returns the number of this one."""
         try:
             log = await read_log(self._client, self._task_id, run_id=self._run_id)
         except NoTaskError:
             return self._own.counted
         source = log.sources.get(self.source)
-        return await self._own.number_after(source.attempt if source else 0, self._own.counted)
+        if source is None:
+            return self._own.counted
+        number = await self._own.number_after(source.attempt, self._own.counted)
+        self._sequence = source.sequence
+        self.pace.sent += source.sequence
+        return number
 
 
 _attempts: dict[int, _Said] = {}

@@ -7,6 +7,7 @@ from typing import Any
 from a2a.types.a2a_pb2 import Artifact, Part, TaskArtifactUpdateEvent
 
 from a2a_temporal._worker.event_queue import PublishingQueue
+from a2a_temporal._worker.pace import Pace
 from a2a_temporal._worker.sending import LogClosedError
 from tests.support.waiting import within
 
@@ -25,7 +26,7 @@ class _Stuck:
             self._send,
             turn=1,
             attempt=1,
-            batch_interval=timedelta(milliseconds=1),
+            pace=Pace(timedelta(milliseconds=1)),
             limit_bytes=None,
         )
 

@@ -16,6 +16,7 @@ from a2a.types.a2a_pb2 import (
 )
 
 from a2a_temporal._worker.event_queue import PublishingQueue
+from a2a_temporal._worker.pace import Pace
 from tests.support.waiting import eventually
 
 INTERVAL = timedelta(milliseconds=50)
@@ -33,7 +34,7 @@ class _Log:
             turn=1,
             attempt=1,
             sequence=sequence,
-            batch_interval=INTERVAL,
+            pace=Pace(INTERVAL, sent=sequence),
             limit_bytes=None,
         )
 
@@ -88,10 +89,10 @@ async def test_a_change_of_state_never_waits_and_takes_along_what_does() -> None
 
 
 async def test_a_day_of_reports_fits_into_one_history() -> None:
-    log = _Log()
+    pace = Pace(INTERVAL)
     clock, batches = 0.0, 0
     while clock < timedelta(days=1).total_seconds():
-        clock += log.queue.pause_after(batches)
+        clock += pace.pause_after(batches)
         batches += 1
     assert batches < 7_100
 

@@ -115,6 +115,21 @@ async def test_publishing_leaves_the_heartbeats_of_the_author_alone(
         assert texts(done) == ["attempt 3"]
 
 
+async def test_a_later_attempt_counts_on_and_keeps_its_pace(skipping: Client) -> None:
+    async def written() -> None:
+        for number in range(3):
+            async with Publisher() as task:
+                await task.add_artifact(str(number), artifact_id="report", append=number > 0)
+        if activity.info().attempt < 3:
+            raise RuntimeError("once more")
+
+    async with running_agent(skipping, agent_of(written)) as running:
+        done = await within(30, running.send("3"), what="the end")
+        assert texts(done) == ["0", "1", "2"]
+        (source,) = (await running.state(done)).sources.values()
+        assert (source.attempt, source.sequence) == (3, 9)
+
+
 async def heartbeat_is(client: Client, details: list[Any]) -> bool:
     """Say whether the details are those that Temporal has of the calling activity."""
     return await heartbeat_of(client) == details
