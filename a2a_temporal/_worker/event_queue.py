@@ -1,6 +1,6 @@
 """The event queue an agent writes to: it publishes to the task's log.
 
-State changes leave at once (a thousand in a turn), artifact chunks and reports of progress in
+State changes leave at once (a thousand in an attempt), artifact chunks and reports of progress in
 batches. The queue owns the order: one signal is under way at a time, and a batch is sent again
 until Temporal has it, so an attempt's events form one numbered sequence without gaps.
 """
@@ -11,7 +11,7 @@ import logging
 import uuid
 from collections import deque
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, NamedTuple
 
 from a2a.server.events.event_queue import EventQueue
 from a2a.types.a2a_pb2 import (
@@ -44,6 +44,14 @@ _HURRIED_BATCHES = 1000
 # words and the end of its turn travel together.
 _COURTESY_STEPS = 5
 _OTHER_LOOPS_PAUSE = 0.05
+
+
+class _Waiting(NamedTuple):
+    """An event that waits to be sent; one that hurries takes along what waits before it."""
+
+    written: dict[str, Any]
+    size: int
+    hurries: bool
 
 
 class PublishingQueue(EventQueue):
@@ -79,9 +87,9 @@ class PublishingQueue(EventQueue):
         self._sequence = sequence
         self._pace = pace
         self._limit = limit_bytes
-        self._waiting: deque[tuple[dict[str, Any], int]] = deque()
+        self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
-        self._urgent = False
+        self._hurrying = 0
         self._hurried = 0
         self._changed = asyncio.Event()
         self._room = asyncio.Event()
@@ -183,6 +191,10 @@ class PublishingQueue(EventQueue):
         return self._left
 
     @property
+    def _urgent(self) -> bool:
+        return self._hurrying > 0 or self._waiting_bytes >= _BATCH_BYTES
+
+    @property
     def _last_word(self) -> bool:
         return self.replied or self.state in TERMINAL_STATES
 
@@ -209,10 +221,10 @@ class PublishingQueue(EventQueue):
             await asyncio.sleep(_OTHER_LOOPS_PAUSE)
 
     def _append(self, written: dict[str, Any], size: int, urgent: bool) -> None:
-        self._waiting.append((written, size))
-        self._waiting_bytes += size
         hurries = urgent and self._hurried < _HURRIED_BATCHES
-        self._urgent = self._urgent or hurries or self._waiting_bytes >= _BATCH_BYTES
+        self._waiting.append(_Waiting(written, size, hurries))
+        self._waiting_bytes += size
+        self._hurrying += hurries
         if self._waiting_bytes >= _BUFFER_BYTES:
             self._room.clear()
         if self._sender is None and not self._closed:
@@ -319,15 +331,15 @@ class PublishingQueue(EventQueue):
 
     async def _send_batch(self, *, done: bool = False) -> None:
         """Send what waits, as much as fits into one entry."""
-        batch: list[dict[str, Any]] = []
+        batch: list[_Waiting] = []
         size = 0
-        while self._waiting and (not batch or size + self._waiting[0][1] <= _ENTRY_BYTES):
-            written, bytes_ = self._waiting.popleft()
-            batch.append(written)
-            size += bytes_
+        while self._waiting and (not batch or size + self._waiting[0].size <= _ENTRY_BYTES):
+            batch.append(self._waiting.popleft())
+            size += batch[-1].size
         self._waiting_bytes -= size
-        self._hurried += self._urgent
-        self._urgent = self._waiting_bytes >= _BATCH_BYTES
+        hurrying = sum(each.hurries for each in batch)
+        self._hurrying -= hurrying
+        self._hurried += hurrying > 0
         self._room.set()
         self._sequence += 1
         self._pace.count()
@@ -337,7 +349,7 @@ class PublishingQueue(EventQueue):
                 "turn": self._turn,
                 "attempt": self._attempt,
                 "sequence": self._sequence,
-                "events": batch,
+                "events": [each.written for each in batch],
                 "at": entry_time(datetime.now(timezone.utc)),
                 **(self._ending if done and not self._waiting else {}),
                 **({"source": self._source} if self._source else {}),

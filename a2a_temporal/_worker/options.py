@@ -21,7 +21,7 @@ class AgentOptions:
         heartbeat_timeout: After this silence a worker counts as lost and another attempt starts.
         batch_interval: Artifact chunks and reports of progress published within this time travel in
             one entry. It grows with the number of entries of a turn, so that a day of streaming
-            fits into one history; changes of state never wait.
+            fits into one history. The first thousand changes of state in an attempt do not wait.
         cancel_timeout: The longest ``AgentExecutor.cancel()`` may take.
         continue_as_new_after: Events of history after which the next run of the workflow takes
             over between two turns; ``None`` leaves it to Temporal's own advice.

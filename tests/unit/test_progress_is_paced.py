@@ -23,6 +23,9 @@ INTERVAL = timedelta(milliseconds=50)
 LATE = 9000
 """So many batches later the pause between two is minutes long."""
 
+LARGE = "x" * 66_000
+"""A chunk that makes a batch by itself and waits for nothing."""
+
 
 class _Log:
     """Takes what a queue sends."""
@@ -50,14 +53,26 @@ def _status(state: TaskState = TaskState.TASK_STATE_WORKING, text: str = "") -> 
     return TaskStatusUpdateEvent(status=status)
 
 
-def _chunk() -> TaskArtifactUpdateEvent:
-    return TaskArtifactUpdateEvent(artifact=Artifact(artifact_id="a", parts=[Part(text="x")]))
+def _chunk(text: str = "x") -> TaskArtifactUpdateEvent:
+    return TaskArtifactUpdateEvent(artifact=Artifact(artifact_id="a", parts=[Part(text=text)]))
 
 
 async def _report(log: _Log, times: int) -> None:
     for number in range(times):
         await log.queue.enqueue_event(_status(text=f"step {number}"))
         await asyncio.sleep(0.002)
+
+
+async def _send_large_batches(log: _Log, batches: int) -> None:
+    for number in range(1, batches + 1):
+        await log.queue.enqueue_event(_chunk(LARGE))
+        await eventually(lambda number=number: len(log.batches) == number, within=5, every=0)
+
+
+async def _steps() -> None:
+    """Let the event loop make some steps, in which what is urgent leaves."""
+    for _ in range(10):
+        await asyncio.sleep(0)
 
 
 async def test_progress_late_in_a_long_turn_travels_in_batches() -> None:
@@ -88,6 +103,26 @@ async def test_a_change_of_state_never_waits_and_takes_along_what_does() -> None
     await log.queue.finish(done=True)
 
 
+async def test_large_batches_take_nothing_from_what_changes_of_state_may_hurry() -> None:
+    log = _Log(sequence=LATE)
+    await _send_large_batches(log, 1100)
+    await log.queue.enqueue_event(_status(TaskState.TASK_STATE_INPUT_REQUIRED))
+    await eventually(lambda: len(log.batches) == 1101, within=1)
+    await log.queue.finish(done=True)
+
+
+async def test_a_change_of_state_leaves_at_once_behind_more_than_one_entry_holds() -> None:
+    log = _Log(sequence=LATE)
+    await _send_large_batches(log, 10)  # which use up the time that was saved
+    for _ in range(7):
+        await log.queue.enqueue_event(_chunk(LARGE))
+    await log.queue.enqueue_event(_chunk("x" * 40_000))
+    await log.queue.enqueue_event(_status(TaskState.TASK_STATE_INPUT_REQUIRED))
+    await eventually(lambda: sum(map(len, log.batches)) == 10 + 9, within=1)
+    assert len(log.batches) == 10 + 2
+    await log.queue.finish(done=True)
+
+
 async def test_a_day_of_reports_fits_into_one_history() -> None:
     pace = Pace(INTERVAL)
     clock, batches = 0.0, 0
@@ -102,8 +137,7 @@ async def test_changes_of_state_that_never_end_are_paced_as_well() -> None:
     states = (TaskState.TASK_STATE_WORKING, TaskState.TASK_STATE_SUBMITTED)
     for number in range(3000):
         await log.queue.enqueue_event(_status(states[number % 2]))
-        for _ in range(10):  # steps of the event loop, in which what is urgent leaves
-            await asyncio.sleep(0)
+        await _steps()
     assert 900 < len(log.batches) < 1100
     await log.queue.finish(done=True)
     assert sum(map(len, log.batches)) == 3000
