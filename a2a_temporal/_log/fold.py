@@ -90,7 +90,7 @@ def _accept(state: LogState, entry: MessageEntry) -> None:
     if entry.push_config is not None:
         state.set_push_config(entry.push_config)
     if state.interrupted:
-        state.note_answer()
+        state.answered_turn = max(state.answered_turn, state.status_turn)
     state.accepted[message.message_id] = Accepted(state.turns + 1, digest(message))
     with_message(state.task, message)
 
@@ -224,7 +224,7 @@ def _set_status(
     answers = state.turns if turn is None else turn
     stands = status.state in INTERRUPTED_STATES and answers >= state.status_turn
     if state.interrupted and not stands and not goes_on:
-        state.note_answer()
+        state.left_turn = max(state.left_turn, state.status_turn)
     task.status.CopyFrom(status)
     state.status_turn = answers
     if made.HasField("metadata"):

@@ -80,7 +80,8 @@ class LogState:
     ``turn_done`` says the agent's code has returned for that turn, ``turn_left`` that its activity
     will not complete by itself either; ``status_turn`` is the turn that
     the present status answers, ``answered_turn`` the last one that was answered by a question which
-    has had an answer since; ``approvers`` are the people and groups ever asked to decide.
+    a message has answered since, ``left_turn`` the last one whose question was left behind without
+    one; ``approvers`` are the people and groups ever asked to decide.
     ``render_result`` turns the result of a plain workflow into parts. ``reply`` is the direct
     Message of an agent that answered without making a task.
     ``push_configs`` says by id who is told of events, ``push_revision`` how often one was set.
@@ -98,6 +99,7 @@ class LogState:
     turn_left: bool = False
     status_turn: int = 0
     answered_turn: int = 0
+    left_turn: int = 0
     reply: Message | None = None
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     approvers: set[str] = field(default_factory=set[str])
@@ -121,15 +123,18 @@ class LogState:
     def settled(self, turn: int) -> bool:
         """True when a caller who waits for ``turn`` has an answer (A2A 1.0 section 3.2.2).
 
-        That may have been a question which has been answered since, be it by somebody else or
-        without a message: what has come behind it, a reader that is late reads with it.
+        That may have been a question which somebody else has answered since.
         """
         asks = self.interrupted and self.status_turn >= turn
         return self.terminal or asks or self.answered_turn >= turn
 
-    def note_answer(self) -> None:
-        """Note that the question which the task shows has had an answer."""
-        self.answered_turn = max(self.answered_turn, self.status_turn)
+    def was_settled(self, turn: int) -> bool:
+        """True when a caller who has waited since ``turn`` began has had an answer.
+
+        Unlike :meth:`settled`, of a question left behind without a message as well: a reader that
+        is late reads what has come behind it together with it. Who asks again comes behind both.
+        """
+        return self.settled(turn) or self.left_turn >= turn
 
     def waits_for(self, turn: int) -> bool:
         """True when the agent's code has returned for ``turn``, and left the task waiting.
@@ -227,6 +232,7 @@ def snapshot(state: LogState) -> dict[str, Any]:
         "turn_done": state.turn_done,
         "status_turn": state.status_turn,
         "answered_turn": state.answered_turn,
+        "left_turn": state.left_turn,
         "approvers": sorted(state.approvers),
         "reply": to_json(state.reply) if state.reply is not None else None,
         "push_configs": push_configs_to_json(state.push_configs),
@@ -252,6 +258,7 @@ def _restore(start: TaskStart) -> LogState:
         turn_done=bool(carried.get("turn_done", False)),
         status_turn=int(carried.get("status_turn", 0)),
         answered_turn=int(carried.get("answered_turn", 0)),
+        left_turn=int(carried.get("left_turn", 0)),
         approvers=set(carried.get("approvers", [])),
         reply=from_json(reply, Message()) if reply else None,
         push_configs=parse_push_configs(carried.get("push_configs", [])),

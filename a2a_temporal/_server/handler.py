@@ -146,11 +146,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
                 await self._sending.first_word(sent)
             else:
                 sent.reader.skip_all()
-                await wait(
-                    sent.reader,
-                    lambda state: state.settled(sent.turn),
-                    self._options.blocking_limit,
-                )
+                await wait(sent.reader, sent.settled, self._options.blocking_limit)
             return _answer(sent.reader, params)
 
     @validated

@@ -40,13 +40,19 @@ class Sent:
         reader: Stands where the message entered the log, or before.
         turn: The turn that the message opens.
         before: The Task as it was when the message entered it.
-        answered: The message was sent before and has been answered.
+        repeated: The message was sent before.
+        answered: It was, and has been answered.
     """
 
     reader: Reader
     turn: int
     before: Task
+    repeated: bool = False
     answered: bool = False
+
+    def settled(self, state: LogState) -> bool:
+        """Say whether who waits for the answer has it by now."""
+        return state.settled(self.turn) if self.repeated else state.was_settled(self.turn)
 
 
 class Sending:
@@ -130,7 +136,7 @@ class Sending:
                 await self.catch_up(reader, known)
                 if push:
                     await self._push_configs.add(reader.state, push)
-                yield Sent(reader, 1, reader.snapshot(), reader.state.settled(1))
+                yield _repeated(reader, 1)
 
     @contextlib.asynccontextmanager
     async def _sent_to_task(
@@ -159,7 +165,7 @@ class Sending:
             if known:
                 if push:
                     await self._push_configs.add(reader.state, push)
-                yield Sent(reader, turn, reader.snapshot(), reader.state.settled(turn))
+                yield _repeated(reader, turn)
             else:
                 yield Sent(reader, turn, with_message(before, message))
 
@@ -216,6 +222,11 @@ class Sending:
                 lambda state: state.turn > 0 or state.status_turn > 0,
                 self._options.direct_message_wait,
             )
+
+
+def _repeated(reader: Reader, turn: int) -> Sent:
+    answered = reader.state.settled(turn)
+    return Sent(reader, turn, reader.snapshot(), repeated=True, answered=answered)
 
 
 async def wait(

@@ -122,27 +122,37 @@ def test_a_question_that_somebody_has_answered_is_an_answer_all_the_same() -> No
 def test_a_question_of_a_turn_whose_successor_waited_already_is_an_answer_to_its_caller() -> None:
     state = folded(sent("m2"), batch(1, 1, 1, status(INPUT_REQUIRED, "a1"), done=True))
     fold(state, batch(2, 1, 1, status(WORKING)))
-    assert state.settled(1)
-    assert not state.settled(2)
+    assert state.was_settled(1)
+    assert not state.was_settled(2)
 
 
 def test_a_question_that_is_answered_otherwise_than_by_a_message_is_an_answer_to_its_caller() -> (
     None
 ):
     state = folded(emitted(status(INPUT_REQUIRED, "a1")), emitted(status(WORKING)))
-    assert state.settled(1)
-    assert not state.settled(2)
+    assert state.was_settled(1)
+    assert not state.was_settled(2)
+
+
+def test_who_sends_again_after_such_an_answer_has_yet_to_get_his() -> None:
+    state = folded(emitted(status(INPUT_REQUIRED, "a1")), emitted(status(WORKING)))
+    carried = folded(start=TaskStart("task", "context", "agent", {}, snapshot=snapshot(state)))
+    for each in (state, carried):
+        assert each.was_settled(1)
+        assert not each.settled(1)
+        fold(each, emitted(status(INPUT_REQUIRED, "a2")))
+        assert each.settled(1)
 
 
 def test_a_question_that_a_lost_attempt_had_asked_is_no_answer() -> None:
     state = folded(batch(1, 1, 1, status(INPUT_REQUIRED, "a1")), batch(1, 2, 1, status(WORKING)))
-    assert not state.settled(1)
+    assert not state.was_settled(1)
 
 
 def test_an_agent_that_goes_on_without_an_answer_still_owes_one() -> None:
     """As it does once a credential has come out of band (A2A 1.0 section 7.6.1)."""
     state = folded(batch(1, 1, 1, status(AUTH_REQUIRED, "a1")), batch(1, 1, 2, status(WORKING)))
-    assert not state.settled(1)
+    assert not state.was_settled(1)
     fold(state, batch(1, 1, 3, status(COMPLETED)))
     assert state.settled(1)
 
@@ -154,5 +164,5 @@ def test_who_has_an_answer_of_a_workflow_keeps_it(log: list[Entry]) -> None:
     answered: set[int] = set()
     for entry in log:
         fold(state, entry)
-        answered |= {turn for turn in range(1, state.turns + 1) if state.settled(turn)}
-        assert all(state.settled(turn) for turn in answered)
+        answered |= {turn for turn in range(1, state.turns + 1) if state.was_settled(turn)}
+        assert all(state.was_settled(turn) for turn in answered)
