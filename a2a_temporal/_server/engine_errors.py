@@ -23,6 +23,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.history import LogUnreadableError
+from a2a_temporal._server.outages import is_outage
 
 logger = logging.getLogger("a2a_temporal.server")
 
@@ -94,8 +95,7 @@ def is_passing(error: BaseException) -> bool:
 
 def is_unreadable(error: BaseException) -> bool:
     """True when what a log holds cannot be read here, now or later: its key or file is not here."""
-    passing = (ConnectionError, TimeoutError, asyncio.TimeoutError)
-    return isinstance(error, LogUnreadableError) and not isinstance(error.__cause__, passing)
+    return isinstance(error, LogUnreadableError) and not is_outage(error)
 
 
 @asynccontextmanager

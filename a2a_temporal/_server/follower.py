@@ -311,6 +311,7 @@ class Follower:
         successor = await self._read(event)
         if keeps_its_id(event):
             self._last_event_id = event.event_id
+            self.unreadable_since = None
         return successor
 
     async def _read(self, event: HistoryEvent) -> Successor | None:

@@ -41,7 +41,7 @@ _HEAD_START_SHARE = 0.6
 _HEAD_START_WEIGHT = 0.1
 _ADMISSION_INTERVAL = 0.1
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 3.0
-_UNREADABLE_FOR = 15.0
+_UNREADABLE_FOR = 120.0
 _RESTING = 500
 _RESTING_BYTES = 64 * 1024 * 1024
 
@@ -230,6 +230,7 @@ class Followers:
         self._budget = max(1, min(self._budget, len(self._hot) - 1))
         try:
             await follower.glance()
+            follower.unreadable_since = None
         except Exception as error:  # decided on as one of a poll is
             return error
         if len(self._hot) > self._budget:
@@ -266,7 +267,8 @@ class Followers:
     def _stays_unreadable(self, error: Exception, follower: Follower) -> bool:
         """Say whether what a follower has come to could not be decoded here for long enough.
 
-        A storage may lag behind the log that refers to it; a key that is missing stays missing.
+        A storage may lag behind the log that refers to it; a key that is missing stays missing. An
+        outage of the storage passes, as one of Temporal does.
         """
         if not is_unreadable(error):
             return False

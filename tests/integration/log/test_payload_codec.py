@@ -1,9 +1,11 @@
 """With a payload codec, history is unreadable to others and readers see everything."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+import httpx
 import pytest
 from a2a.types.a2a_pb2 import ListTasksRequest, TaskState
 from a2a.utils.errors import InternalError
@@ -54,6 +56,42 @@ class Lagging(Masking):
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
         if self.missing:
             self.missing -= 1
+            raise StoredPayloadError("There is no such file.")
+        return await super().decode(payloads)
+
+
+class Down(Masking):
+    """Masks; can be made to fail as a storage driver does whose service does not answer."""
+
+    failures = 0
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        try:
+            if self.fails:
+                raise httpx.ConnectError("All connection attempts failed")
+        except httpx.ConnectError as error:
+            self.failures += 1
+            raise RuntimeError("StorageDriver retrieve failed") from error
+        return await super().decode(payloads)
+
+
+class Behind(Masking):
+    """Masks; has each payload only some seconds after it was written, as one of several may."""
+
+    def __init__(self, written: dict[bytes, float]) -> None:
+        super().__init__()
+        self.lag = 0.0
+        self.failures = 0
+        self._written = written
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        masked = await super().encode(payloads)
+        self._written.update((each.data, time.monotonic()) for each in masked)
+        return masked
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        if any(time.monotonic() - self._written[each.data] < self.lag for each in payloads):
+            self.failures += 1
             raise StoredPayloadError("There is no such file.")
         return await super().decode(payloads)
 
@@ -156,6 +194,45 @@ async def test_what_is_unreadable_for_a_moment_costs_a_stream_nothing(
             await stream.end()
         assert stream.chunks == [f"1.{index} " for index in range(5)]
         assert codec.missing == 0
+
+
+async def test_a_storage_that_is_down_costs_a_stream_nothing_however_long(
+    temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("a2a_temporal._server.followers._UNREADABLE_FOR", 0.0)
+    queue, scripted, codec = new_task_queue(), Scripted(), Down()
+    worker = agent_worker(await _client(temporal, Masking()), queue, agent=scripted)
+    async with worker, served(await _client(temporal, codec), queue) as agent:
+        task_id = await agent.start("say:a gate chunks:5")
+        async with watching(agent.subscribe(task_id)) as stream:
+            await stream.until(1)
+            codec.fails = True
+            scripted.gate.set()
+            await eventually(lambda: codec.failures > 2 or stream.ended, within=20)
+            assert not stream.ended
+            codec.fails = False
+            await stream.end()
+        assert stream.chunks == [f"1.{index} " for index in range(5)]
+
+
+async def test_a_storage_that_lags_all_the_time_costs_a_stream_nothing(
+    temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("a2a_temporal._server.followers._UNREADABLE_FOR", 1.5)
+    monkeypatch.setattr("a2a_temporal._server.followers._LONGEST_PAUSE", 0.4)
+    queue, scripted, written = new_task_queue(), Scripted(), dict[bytes, float]()
+    codec = Behind(written)
+    worker = agent_worker(await _client(temporal, Behind(written)), queue, agent=scripted)
+    async with worker, served(await _client(temporal, codec), queue) as agent:
+        words = [f"say:{number} pause:0.1" for number in range(30)]
+        task_id = await agent.start(" ".join(["say:a gate", *words]))
+        async with watching(agent.subscribe(task_id)) as stream:
+            await stream.until(1)
+            codec.lag = 0.6
+            scripted.gate.set()
+            await stream.end()
+        assert stream.last_state == "TASK_STATE_COMPLETED"
+        assert codec.failures > 5
 
 
 async def _ended(agent: Served, task_id: str) -> bool:
