@@ -120,7 +120,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         self._sending = Sending(
             self._tasks, self._push_configs, card=self.agent_card, options=self._options
         )
-        self._listing = Listing(client, self._tasks, read_timeout=self._options.read_timeout)
+        self._listing = Listing(client, self._tasks, options=self._options)
 
     async def start(self) -> None:
         """Register the search attributes where permitted; otherwise done with the first task.
@@ -184,8 +184,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         self, params: ListTasksRequest, context: ServerCallContext
     ) -> ListTasksResponse:
         """List the caller's tasks (section 3.1.4)."""
-        listing = self._listing.page(self._caller(params, context), params)
-        return await answered(self._options.answered_within, listing)
+        return await self._listing.page(self._caller(params, context), params)
 
     @validated
     @requires(lambda self: self.agent_card.capabilities.streaming, _STREAMING)

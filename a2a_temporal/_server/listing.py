@@ -11,9 +11,10 @@ import contextlib
 import hashlib
 import json
 import logging
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from a2a.types.a2a_pb2 import ListTasksRequest, ListTasksResponse, Task, TaskState
 from a2a.utils.constants import DEFAULT_LIST_TASKS_PAGE_SIZE
@@ -28,11 +29,14 @@ from temporalio.client import Client
 
 from a2a_temporal._log.state import LogState
 from a2a_temporal._server.call import Caller
-from a2a_temporal._server.engine_errors import engine_errors, is_unreadable
+from a2a_temporal._server.engine_errors import engine_errors, is_unreadable, within
+from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.task_index import TaskFilter, TaskIndex, TaskRow
 from a2a_temporal._server.tasks import Tasks
 
 logger = logging.getLogger("a2a_temporal.server")
+
+_T = TypeVar("_T")
 
 # A window this full is read in one call; an emptier or fuller one is sized anew.
 _WINDOW_ROWS = 400
@@ -69,18 +73,19 @@ class Listing:
     Args:
         client: Connected client.
         tasks: Reads each task that visibility names.
-        read_timeout: Bound of every single call to Temporal.
+        options: The handler's options.
     """
 
-    def __init__(self, client: Client, tasks: Tasks, *, read_timeout: timedelta) -> None:
+    def __init__(self, client: Client, tasks: Tasks, *, options: HandlerOptions) -> None:
         self._client = client
         self._tasks = tasks
-        self._read_timeout = read_timeout
+        self._options = options
 
     async def page(self, caller: Caller, params: ListTasksRequest) -> ListTasksResponse:
         """Return one page of the caller's tasks, newest status first.
 
-        Visibility is late, never wrong: a task whose log no longer matches is left out.
+        Visibility is late, never wrong: a task whose log no longer matches is left out. What it may
+        take is bounded, and each reading of a log; how many logs there are to read is not.
 
         Raises:
             InvalidParamsError: A value is out of its range, or the token is not of this list.
@@ -88,25 +93,26 @@ class Listing:
             InternalError: Temporal cannot be reached now.
         """
         wanted, size, after = _parse(caller, params)
-        await self._tasks.start()
-        if not self._tasks.indexed:
-            raise UnsupportedOperationError("Tasks cannot be listed at this server.")
-        index = TaskIndex(self._client, wanted, timeout=self._read_timeout)
+        found = _Bound(self._options.answered_within)
+        index = TaskIndex(self._client, wanted, timeout=self._options.read_timeout)
         walk = _Walk(index, size, after)
         tasks: dict[str, Task] = {}
         dropped = 0
         async with engine_errors(), self._tasks.indexing():
+            await found.awaiting(self._tasks.start())
+            if not self._tasks.indexed:
+                raise UnsupportedOperationError("Tasks cannot be listed at this server.")
             if after is None:
-                await index.look(_WINDOW_ROWS)
-            total = await index.count(wanted.after, None)
+                await found.awaiting(index.look(_WINDOW_ROWS))
+            total = await found.awaiting(index.count(wanted.after, None))
             while len(tasks) < size:
-                rows = await walk.take(size - len(tasks))
+                rows = await found.awaiting(walk.take(size - len(tasks)))
                 if not rows:
                     break
                 states = await self._read_all(caller, rows, wanted)
                 tasks |= {state.task.id: _as_asked(state, params) for state in states}
                 dropped += len(rows) - len(states)
-            token = await walk.token(_digest(caller, wanted))
+            token = await found.awaiting(walk.token(_digest(caller, wanted)))
         logger.debug("Listed %d tasks with %d visibility calls", len(tasks), index.calls)
         return ListTasksResponse(
             tasks=sorted(tasks.values(), key=_sort_key, reverse=True),
@@ -149,6 +155,25 @@ class Listing:
                 return state if newest == row.run_id else None
             return None
         return state
+
+
+class _Bound:
+    """What several awaited calls may take in all."""
+
+    def __init__(self, limit: timedelta) -> None:
+        self._left = limit
+
+    async def awaiting(self, call: Awaitable[_T]) -> _T:
+        """Await a call for as long as is left.
+
+        Raises:
+            asyncio.TimeoutError: The bound passed.
+        """
+        began = asyncio.get_running_loop().time()
+        try:
+            return await within(self._left, call)
+        finally:
+            self._left -= timedelta(seconds=asyncio.get_running_loop().time() - began)
 
 
 class _Walk:
