@@ -86,7 +86,8 @@ class LogState:
     Message of an agent that answered without making a task.
     ``push_configs`` says by id who is told of events, ``push_revision`` how often one was set.
     ``entries`` counts what was folded, in all runs: of two states the larger is the newer.
-    ``run_id`` is the run it was read from, where a reader has noted it.
+    ``run_id`` is the run it was read from, where a reader has noted it, ``turns_before`` the number
+    of messages with which the present run began.
     """
 
     start: TaskStart
@@ -109,6 +110,7 @@ class LogState:
     push_revision: int = 0
     entries: int = 0
     run_id: str = ""
+    turns_before: int = 1
 
     @property
     def terminal(self) -> bool:
@@ -148,6 +150,11 @@ class LogState:
     def turns(self) -> int:
         """The number of client messages accepted so far."""
         return len(self.accepted)
+
+    @property
+    def turns_of_run(self) -> int:
+        """How many of them have come to the present run of the task's workflow, one signal each."""
+        return self.turns - self.turns_before
 
     @property
     def turn_over(self) -> bool:
@@ -264,6 +271,7 @@ def _restore(start: TaskStart) -> LogState:
         push_configs=parse_push_configs(carried.get("push_configs", [])),
         push_revision=int(carried.get("push_revision", 0)),
         entries=int(carried.get("entries", 0)),
+        turns_before=len(carried["accepted"]),
         checkpoint=Checkpoint.from_json(carried.get("checkpoint") or {}),
     )
 

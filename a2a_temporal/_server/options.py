@@ -48,7 +48,8 @@ class HandlerOptions:
             MB, or 20 MB with ExternalStorage on the client's data converter.
         maximum_waiting_messages: How many messages may wait for a task's agent; further ones are
             refused until it has handled some. Temporal takes 10,000 signals a run, and an agent
-            that finds them used up by messages cannot say any more how its turn ended.
+            that finds them used up by messages cannot say any more how its turn ended. A workflow
+            with a ``TaskRun`` takes 5,000 messages a run instead, handled or not.
         long_polls: Temporal long polls this process holds at once; a namespace allows about 1,200
             for each frontend. Quiet streams beyond it are woken by one shared query.
         forwarded_headers: Request headers (lower case) the agent's code may see. Never put one

@@ -50,6 +50,7 @@ logger = logging.getLogger("a2a_temporal.server")
 
 _MESSAGES = uuid.UUID("6f0a5c1e-6d0b-4d0e-9d5e-0f3d1b0c2a77")
 _SUMMARY_CHARACTERS = 120
+_MESSAGES_A_RUN = 5_000  # of the 10,000 signals that Temporal takes; an agent needs the others
 _LONGEST_ID = (
     1000  # of a workflow, by Temporal's default; it calls a longer one an invalid argument
 )
@@ -327,15 +328,22 @@ class Tasks:
     def _check_room(self, state: LogState) -> None:
         """Keep room in a run for what the agent of a task has yet to say.
 
-        Workflows that have no agent say what they say otherwise.
+        How many messages wait can be told of the built-in workflow alone: those of an author may
+        take messages without a word. Temporal's limit is one of a run, whoever takes them.
         """
-        if not state.turn and self._workflow != wire.AGENT_WORKFLOW:
+        if self._plain is not None:
             return
-        waiting = state.turns - max(state.turn, state.status_turn)
-        if waiting >= self._options.maximum_waiting_messages:
+        if self._workflow == wire.AGENT_WORKFLOW:
+            waiting = state.turns - state.turn
+            if waiting >= self._options.maximum_waiting_messages:
+                raise UnsupportedOperationError(
+                    f"Task {state.task.id} has {waiting} messages that its agent has yet to "
+                    "handle, and takes no more before it has. Send this one later."
+                )
+        elif state.turns_of_run >= _MESSAGES_A_RUN:
             raise UnsupportedOperationError(
-                f"Task {state.task.id} has {waiting} messages that its agent has yet to handle, "
-                "and takes no more before it has. Send this one later."
+                f"Task {state.task.id} has had {state.turns_of_run} messages in one run of its "
+                "workflow, and takes no more before the next run. Send this one later."
             )
 
     async def _signal(

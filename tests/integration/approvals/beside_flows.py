@@ -76,3 +76,29 @@ class AsksInTheNextRun:
     def begin_anew(self) -> None:
         """Begin anew."""
         self.next = True
+
+
+@workflow.defn
+class TakesNotes:
+    """Gives the agent up after a second, and then takes messages without a word."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Take notes until told to stop, in a new run when told so."""
+        if self.task.carried is None:
+            try:
+                await asyncio.wait_for(self.task.run_agent(), 1)
+            except asyncio.TimeoutError:
+                self.task.add_artifact("ready", artifact_id="ready")
+        async for message in self.task.messages():
+            match text_of(message):
+                case "stop":
+                    return
+                case "anew":
+                    self.task.continue_as_new("notes")
+                case _:
+                    pass
