@@ -157,7 +157,8 @@ class PushConfigs:
     async def delete(self, state: LogState, config_id: str) -> None:
         """Delete a config; does nothing when it is not there.
 
-        What a finished task has left to deliver to it is dropped.
+        What a finished task has left to deliver to it is dropped, also by a repeat of a delete that
+        was cut short.
 
         Raises:
             InternalError: Temporal cannot be reached now.
@@ -181,7 +182,7 @@ class PushConfigs:
         """
         for _ in range(_TRIES):
             if done(state):
-                return False
+                return state.terminal
             ended = state.terminal
             if ended:
                 await self._change_late(state, change)
