@@ -31,7 +31,15 @@ _PAGE = 1000
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.2, 1.0
 _LATEST = 7_258_118_400_000  # the year 2200: what lies behind overflows Temporal's nanoseconds
 
-_TRANSIENT = (RPCStatusCode.UNAVAILABLE, RPCStatusCode.INTERNAL, RPCStatusCode.UNKNOWN)
+# All that the client's own retries try again, but RESOURCE_EXHAUSTED, which they wait too long for.
+_TRANSIENT = (
+    RPCStatusCode.UNAVAILABLE,
+    RPCStatusCode.INTERNAL,
+    RPCStatusCode.UNKNOWN,
+    RPCStatusCode.ABORTED,
+    RPCStatusCode.DATA_LOSS,
+    RPCStatusCode.OUT_OF_RANGE,
+)
 
 _STATE = wire.STATE_ATTRIBUTE
 _TERMINAL = {state_name(state) for state in TERMINAL_STATES}
