@@ -65,20 +65,29 @@ class TaskGuard(WorkflowInboundInterceptor):
     async def handle_signal(self, input: HandleSignalInput) -> None:
         """Run a signal handler; what it raises fails the task, not the workflow task.
 
-        One of the author's begins once the log holds whatever came in the same workflow task: what
-        the handler emits stands behind all of that in the history.
+        One of the author's that comes while an agent publishes begins once the log holds whatever
+        came in the same workflow task: what the handler emits stands behind all of that in the
+        history.
         """
         try:
-            if _comes_after_the_log(input.signal):
-                await asyncio.sleep(0)
+            if input.signal not in wire.TASK_SIGNALS:
+                await _log_first()
             await super().handle_signal(input)
         except Exception as failure:
             if not _report(failure):
                 raise
 
     async def handle_update_handler(self, input: HandleUpdateInput) -> Any:
-        """Run an update handler; what it raises fails the update, not the workflow task."""
+        """Run an update handler; what it raises fails the update, not the workflow task.
+
+        It begins behind the signal handlers that came before it and wait for the log. A validator
+        cannot wait: while an agent publishes, it does not see yet what signals of the same workflow
+        task do.
+        """
+        run = current_run()
         try:
+            if run is not None and run.held_signals:
+                await asyncio.sleep(0)
             return await super().handle_update_handler(input)
         except FailureError:
             raise
@@ -88,9 +97,15 @@ class TaskGuard(WorkflowInboundInterceptor):
             ) from tellable(failure)
 
 
-def _comes_after_the_log(signal: str) -> bool:
-    of_the_author = current_run() is not None and signal not in wire.TASK_SIGNALS
-    return of_the_author and workflow.patched(_LOG_FIRST)
+async def _log_first() -> None:
+    run = current_run()
+    if run is None or not run.agent_publishes or not workflow.patched(_LOG_FIRST):
+        return
+    run.held_signals += 1
+    try:
+        await asyncio.sleep(0)
+    finally:
+        run.held_signals -= 1
 
 
 def _report(failure: Exception) -> bool:

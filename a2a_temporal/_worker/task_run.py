@@ -85,6 +85,7 @@ class TaskRun:
             self._put_aside_what_was_said()
         self._begun = self._done_so_far()
         self._acted = False
+        self.held_signals = 0  # handlers of the author's that the guard has wait for the log
         self._turns: AgentTurns | None = None
         self.hands_on = False  # a new run is to take over; the guard sees to what it is given
         self._handed_on: Any = None
@@ -368,6 +369,11 @@ class TaskRun:
     def agent_works(self) -> bool:
         """True while the agent has a turn, also one that is being stopped."""
         return self._turns is not None and self._turns.running
+
+    @property
+    def agent_publishes(self) -> bool:
+        """True while events of the agent may come."""
+        return self.agent_works
 
     async def stop_agent(self) -> None:
         """Stop the agent's turn and wait until it has ended; for the guard of the workflow."""

@@ -102,3 +102,28 @@ class TakesNotes:
                     self.task.continue_as_new("notes")
                 case _:
                     pass
+
+
+@workflow.defn
+class CountsBesideAgent:
+    """Counts while the agent works or waits."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+        self.number = 0
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Let the agent work."""
+        await self.task.run_agent()
+
+    @workflow.signal
+    def add(self) -> None:
+        """Count one more."""
+        self.number += 1
+
+    @workflow.update
+    def count(self) -> int:
+        """Say how many there are."""
+        return self.number
