@@ -54,6 +54,7 @@ class AgentTurns:
     Attributes:
         failure: What Temporal says of the turn that failed the task, if one did.
         running: A turn is under way.
+        cleaning: The agent's ``cancel()`` is under way, outside of a turn.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class AgentTurns:
         self._inbox = inbox
         self._continue_as_new = continue_as_new
         self.running = False
+        self.cleaning = False
         self._turns: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
@@ -94,15 +96,26 @@ class AgentTurns:
 
     async def stop(self) -> None:
         """Stop the turn that is under way, unless that was begun, and wait until it has ended."""
-        if self._turns is None or self._cancel_requested:
-            await workflow.wait_condition(lambda: not self.running)
-            return
-        self._cancel_requested = True
-        self._turns.cancel()
+        if self._turns is not None:
+            self._request_cancel(self._turns)
         await workflow.wait_condition(lambda: not self.running)
-        untold = not self._agent_told and not self._log.state.terminal
-        if untold and workflow.patched(_CANCELED_BETWEEN):
-            await self._run_cancel_hook()
+
+    async def clean_up(self) -> None:
+        """Let an agent without a turn clean up, unless it has, and wait until it is through."""
+        turns = self._turns
+        if turns is None or self.running or self._log.state.terminal:
+            return
+        unaware = not self._agent_told and (self._cancel_requested or not turns.done())
+        if (unaware or self.cleaning) and workflow.patched(_CANCELED_BETWEEN):
+            self._request_cancel(turns)
+            # The call of run() that this ends may be the one that sees to it.
+            await workflow.wait_condition(lambda: turns.done() and not self.cleaning)
+            await self._tell()
+
+    def _request_cancel(self, turns: "asyncio.Task[None]") -> None:
+        if not self._cancel_requested:
+            self._cancel_requested = True
+            turns.cancel()
 
     async def _run_turns(self) -> None:
         held_back = self._held_back()
@@ -133,8 +146,11 @@ class AgentTurns:
                 self._continue_as_new()
 
     async def _cancel(self, turns: "asyncio.Task[None]") -> None:
+        # A turn that stops already would be given up by a second cancel.
+        stops = self._cancel_requested and self.running
+        if not stops or not workflow.patched(_CANCELED_BETWEEN):
+            turns.cancel()
         self._cancel_requested = True
-        turns.cancel()
         while not turns.done():
             try:
                 await asyncio.wait([turns])
@@ -143,8 +159,17 @@ class AgentTurns:
                 if not workflow.patched(_CANCELED_AGAIN):
                     raise
         # A turn that was just over has not told its agent.
-        if not self._agent_told and not self._log.state.terminal:
+        await self._tell()
+
+    async def _tell(self) -> None:
+        """Let the agent clean up, unless it was told already or has ended the task."""
+        if self._agent_told or self._log.state.terminal:
+            return
+        self._agent_told = self.cleaning = True
+        try:
             await self._run_cancel_hook()
+        finally:
+            self.cleaning = False
 
     async def _run_turn(self, received: ReceivedMessage) -> int | None:
         """Run one turn; returns after how much history a new run is to take over."""

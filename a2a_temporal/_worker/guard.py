@@ -192,6 +192,7 @@ async def _switch(run: TaskRun) -> None:
 async def _cancel(run: TaskRun) -> None:
     if not run.ended and run.agent_works and workflow.patched(_AGENT_FIRST):
         await run.stop_agent()
+    await run.clean_up_agent()
     if not run.ended:
         await run.step.room_for(_STATUS_BYTES)
         run.cancel()

@@ -373,12 +373,17 @@ class TaskRun:
     @property
     def agent_publishes(self) -> bool:
         """True while events of the agent may come."""
-        return self.agent_works
+        return self._turns is not None and (self._turns.running or self._turns.cleaning)
 
     async def stop_agent(self) -> None:
         """Stop the agent's turn and wait until it has ended; for the guard of the workflow."""
         if self._turns is not None:
             await self._turns.stop()
+
+    async def clean_up_agent(self) -> None:
+        """Wait until an agent that no turn has told of the cancel has; for the guard as well."""
+        if self._turns is not None:
+            await self._turns.clean_up()
 
     async def switch(self) -> NoReturn:
         """Do what :meth:`continue_as_new` was called for, with all that has come since.

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.enums.v1 import EventType, PendingActivityState
 from temporalio.client import Client
 
 from tests.support.waiting import eventually
@@ -33,3 +33,16 @@ async def activity_in_back_off(client: Client, task_id: str, *, attempt: int) ->
         return pending[0].activity_id if waits else ""
 
     return await eventually(waiting, within=20, what=f"the pause before attempt {attempt}")
+
+
+async def turn_over(client: Client, task_id: str) -> None:
+    """Wait until the workflow has taken in that the activity of its only turn has completed."""
+    completed = EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
+    workflow = client.get_workflow_handle(task_id)
+
+    async def taken_in() -> bool:
+        types = [event.event_type for event in (await workflow.fetch_history()).events]
+        after = types[types.index(completed) :] if completed in types else []
+        return EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED in after
+
+    await eventually(taken_in, within=20, what="the end of the turn")

@@ -127,3 +127,48 @@ class CountsBesideAgent:
     def count(self) -> int:
         """Say how many there are."""
         return self.number
+
+
+@workflow.defn
+class StopsItsAgent:
+    """Leaves the agent to an ``asyncio`` task, and stops that when it is canceled itself."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Wait for the agent."""
+        agent = asyncio.create_task(self.task.run_agent())
+        try:
+            await workflow.wait_condition(agent.done)
+        finally:
+            agent.cancel()
+
+
+@workflow.defn
+class StopsItsAgentFromAfar:
+    """The same, where the cancel takes a while to reach the agent."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Wait for the agent."""
+        agent = asyncio.create_task(self._work(5))
+        try:
+            await workflow.wait_condition(agent.done)
+        finally:
+            agent.cancel()
+
+    async def _work(self, tasks: int) -> None:
+        if not tasks:
+            return await self.task.run_agent()
+        within = asyncio.create_task(self._work(tasks - 1))
+        try:
+            await workflow.wait_condition(within.done)
+        finally:
+            within.cancel()
