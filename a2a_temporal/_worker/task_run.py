@@ -410,7 +410,10 @@ class TaskRun:
         """Let whoever made the task not decide, by whichever name an answer may call them."""
         request.excluded = self.owner
         user = str(self._log.state.start.request.get("user", ""))
-        if user and user != self.owner and workflow.patched(_FOUR_EYES):
+        if not user or user == self.owner:
+            return
+        # A task that runs already has asked without; a patch of its own is open to each request.
+        if workflow.patched(f"{_FOUR_EYES}-{request.id}"):
             request.requester = user
 
     def _end(self, state: TaskState, text: str = "") -> None:
