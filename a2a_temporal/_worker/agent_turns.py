@@ -309,12 +309,15 @@ class AgentTurns:
         if not self._log.step.holds(asdict(hook)):
             # The last message, and what was said beside the first: together they may be too much.
             hook = replace(hook, request={**hook.request, "metadata": {}})
+        longest = self._options.cancel_timeout + _CANCEL_HOOK_REST
         try:
             await workflow.execute_activity(
                 wire.CANCEL_AGENT_ACTIVITY,
                 hook,
                 schedule_to_start_timeout=_CANCEL_HOOK_QUEUES,
-                start_to_close_timeout=self._options.cancel_timeout + _CANCEL_HOOK_REST,
+                start_to_close_timeout=longest,
+                schedule_to_close_timeout=_CANCEL_HOOK_QUEUES + longest,
+                heartbeat_timeout=self._options.heartbeat_timeout,
                 retry_policy=RetryPolicy(maximum_attempts=_CANCEL_HOOK_ATTEMPTS),
                 summary="Clean up a canceled task",
             )

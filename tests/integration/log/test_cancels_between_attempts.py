@@ -6,9 +6,13 @@ from datetime import timedelta
 from a2a.server.agent_execution import RequestContext
 from a2a.server.events.event_queue import EventQueue
 from a2a.types.a2a_pb2 import TaskState
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import PollActivityTaskQueueRequest
+from temporalio.client import Client
 from temporalio.worker import Worker
 
 from a2a_temporal import A2APlugin, Agent, AgentOptions
+from a2a_temporal._log import wire
 from a2a_temporal.errors import RetryableError
 from a2a_temporal.testing import running_agent
 from tests.integration.approvals.agent_flows import AgentWithTimeout
@@ -23,7 +27,7 @@ from tests.support.in_process import (
 )
 from tests.support.temporal_server import TemporalServer
 from tests.support.turns import activity_in_back_off
-from tests.support.waiting import eventually, steadily
+from tests.support.waiting import eventually, steadily, within
 
 PATIENT = AgentOptions(retry_interval=timedelta(minutes=5))
 
@@ -106,6 +110,35 @@ async def test_while_its_worker_has_no_room(temporal: TemporalServer) -> None:
         told.gate.set()
         await eventually(lambda: _canceled(agent, parked), within=20)
         assert told.told == [parked]
+
+
+async def test_after_a_worker_is_lost_that_was_to_tell_it(temporal: TemporalServer) -> None:
+    """How long a clean-up may take says nothing about how soon a lost one is noticed."""
+    client, queue, told = await temporal.client(), new_task_queue(), Told()
+    options = AgentOptions(
+        cancel_timeout=timedelta(hours=1),
+        heartbeat_interval=timedelta(milliseconds=200),
+        heartbeat_timeout=timedelta(seconds=1),
+    )
+    async with served(client, queue) as agent:
+        async with agent_worker(client, queue, agent=told, options=options):
+            parked = (await agent.send("ask")).id
+        await client.get_workflow_handle(parked).cancel()
+        plugin = A2APlugin(agent_executor=told, options=options)
+        async with Worker(client, task_queue=queue, plugins=[plugin], no_remote_activities=True):
+            await within(20, _lose_activity(client, queue), what="an activity")
+        async with agent_worker(client, queue, agent=told, options=options):
+            await eventually(lambda: _canceled(agent, parked), within=20)
+        assert told.told == [parked]
+
+
+async def _lose_activity(client: Client, queue: str) -> None:
+    """Take the next activity, as a worker that is lost right then."""
+    request = PollActivityTaskQueueRequest(
+        namespace=client.namespace, task_queue=TaskQueue(name=queue), identity="lost"
+    )
+    taken = await client.workflow_service.poll_activity_task_queue(request)
+    assert taken.activity_type.name == wire.CANCEL_AGENT_ACTIVITY
 
 
 async def _still_waits(agent: Served, task_id: str) -> None:
