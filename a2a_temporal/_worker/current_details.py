@@ -53,9 +53,8 @@ def _facts(request: OpenRequest, owner: str) -> list[str]:
     if request.quorum > 1:
         asked = f"{request.quorum} of {asked} ({len(request.records)} so far)"
     facts = [f"- **Asked of** {asked}"]
-    if owner:
-        not_them = ", who may not decide it" if request.excluded == owner else ""
-        facts.append(f"- **Asked by** {_line(owner)}{not_them}")
+    if owner or request.requester:
+        facts.append(f"- **Asked by** {_asked_by(request, owner)}")
     if request.deadline:
         facts.append(f"- **Until** {_moment(request.deadline)}")
     facts += [
@@ -64,6 +63,14 @@ def _facts(request: OpenRequest, owner: str) -> list[str]:
         for record in request.records
     ]
     return facts
+
+
+def _asked_by(request: OpenRequest, owner: str) -> str:
+    if owner and request.requester:
+        names = f"{_line(request.requester)} for {_line(owner)}"
+        return f"{names}, neither of whom may decide it"
+    name = owner or request.requester
+    return _line(name) + (", who may not decide it" if request.excludes(name) else "")
 
 
 def _ways(request: OpenRequest, task_id: str) -> list[str]:

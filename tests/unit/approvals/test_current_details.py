@@ -34,6 +34,15 @@ def test_it_says_what_is_asked_of_whom_until_when_and_what_happened() -> None:
     assert "payee: X" in text
 
 
+def test_it_says_who_may_not_decide_where_a_task_belongs_to_others_than_its_user() -> None:
+    text = shown(replace(REQUEST, requester="rita"))
+    assert "**Asked by** rita for carl, neither of whom may decide it" in text
+    nobody = current_details(
+        [replace(REQUEST, excluded="", requester="rita")], task_id="t", owner=""
+    )
+    assert "**Asked by** rita, who may not decide it" in nobody
+
+
 def test_it_says_the_exact_signal() -> None:
     text = shown(REQUEST)
     data = '{"by": "your name", "as": "finance", "request": "approval-1", "comment": "why"}'
