@@ -29,7 +29,7 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.protojson import from_json, to_json
 from a2a_temporal._worker.calls import CheckedCalls
 from a2a_temporal._worker.failures import client_text, tellable, text_of
-from a2a_temporal._worker.task_run import TaskRun, current_run
+from a2a_temporal._worker.task_run import TaskRun, current_run, in_handler
 
 _AGENT_FIRST = "a2a-agent-stops-before-the-task"
 _GROUPS = "a2a-task-groups"
@@ -69,6 +69,7 @@ class TaskGuard(WorkflowInboundInterceptor):
         came in the same workflow task: what the handler emits stands behind all of that in the
         history.
         """
+        in_handler()
         try:
             if input.signal not in wire.TASK_SIGNALS:
                 await _log_first()
@@ -84,6 +85,7 @@ class TaskGuard(WorkflowInboundInterceptor):
         cannot wait: while an agent publishes, it does not see yet what signals of the same workflow
         task do.
         """
+        in_handler()
         run = current_run()
         try:
             if run is not None and run.held_signals:

@@ -5,6 +5,7 @@ import itertools
 import json
 import uuid
 from collections.abc import AsyncIterator, Sequence
+from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any, NoReturn, TypeVar
 
@@ -45,6 +46,7 @@ _RARER_REMINDERS = "a2a-rarer-reminders"
 _FOUR_EYES = "a2a-four-eyes-of-the-user"
 _ACTED_BEFORE = "a2a-acted-before-the-agent"
 _RUN_ATTRIBUTE = "_a2a_task_run"
+_handles: ContextVar[bool] = ContextVar("_handles", default=False)
 
 
 class TaskRun:
@@ -354,11 +356,13 @@ class TaskRun:
     def note_act(self, handle: "asyncio.Task[Any] | None" = None) -> None:
         """Note what the author's code has done before its agent, for a new run would do it again.
 
+        What a handler does is not noted: a new run does not receive its signal or update again.
+
         Args:
             handle: What it has begun, which counts once that is done. What goes on beside the agent
                 is begun anew with it.
         """
-        if self._turns is not None:
+        if self._turns is not None or _handles.get():
             return
         if handle is None:
             self._acted = True
@@ -530,6 +534,11 @@ def _too_late(summary: str) -> ApplicationError:
         "reject(), and before the agent ends it.",
         non_retryable=True,
     )
+
+
+def in_handler() -> None:
+    """Have what the present ``asyncio`` task does count as done by a signal or update handler."""
+    _handles.set(True)
 
 
 def current_run() -> TaskRun | None:

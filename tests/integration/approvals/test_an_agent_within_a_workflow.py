@@ -152,6 +152,26 @@ async def test_what_is_done_right_before_the_agent_is_done_once(skipping: Client
         assert charged.count(task.id) == (act in ("local", "activity"))
 
 
+async def test_what_a_handler_does_before_the_agent_keeps_no_task_in_its_run(
+    skipping: Client,
+) -> None:
+    """A new run would not do it again."""
+    agent = agent_within(TalksBesideAgent, options=SHORT_RUNS)
+    async with running_agent(skipping, agent, worker=False, max_cached_workflows=0) as running:
+        task = await running.send("ask:where?", wait=False)
+        await running.workflow(task).signal("talk")
+        await running.start_worker()
+        await running.told(task, "where?")
+        for _ in range(2):
+            await the_agent_asks(running, task, "ask:where?")
+        description = await running.workflow(task).describe()
+        assert description.run_id != await first_run(skipping, task.id)
+        done = await the_agent_completes(running, task)
+        said = [part.text for message in done.history for part in message.parts]
+        assert said.count("From the workflow") == 1
+        await running.replay()
+
+
 async def test_a_new_run_takes_over_with_what_the_author_hands_on(skipping: Client) -> None:
     agent = agent_within(LongAgentAfterApproval, options=SHORT_RUNS)
     async with running_agent(skipping, agent) as running:
