@@ -18,6 +18,7 @@ from collections.abc import AsyncGenerator
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal._log.history import LogUnreadableError
 from a2a_temporal._log.reading import NoTaskError
 from a2a_temporal._log.shelf import Shelf
 from a2a_temporal._server.changes import Changes
@@ -270,7 +271,7 @@ class Followers:
         A storage may lag behind the log that refers to it; a key that is missing stays missing. An
         outage of the storage passes, as one of Temporal does.
         """
-        if not is_unreadable(error):
+        if not isinstance(error, LogUnreadableError):
             return False
         now = asyncio.get_running_loop().time()
         if follower.unreadable_since is None:
@@ -278,7 +279,7 @@ class Followers:
             logger.warning(
                 "Task %s cannot be read here now: %s", follower.task_id, error.__cause__ or error
             )
-        return now - follower.unreadable_since >= _UNREADABLE_FOR
+        return is_unreadable(error) and now - follower.unreadable_since >= _UNREADABLE_FOR
 
     async def _wake_changed(self) -> None:
         """While followers are cold: heat those whose task has changed, and sweep the others."""

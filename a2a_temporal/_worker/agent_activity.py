@@ -7,7 +7,7 @@ from temporalio import activity
 from a2a_temporal._log import wire
 from a2a_temporal._log.kept import KeptLogs
 from a2a_temporal._log.state import LogState
-from a2a_temporal._worker.agent_attempt import Attempt
+from a2a_temporal._worker.agent_attempt import Attempt, heartbeats
 from a2a_temporal._worker.attempt_numbers import CountedAttempt
 from a2a_temporal._worker.departures import Departures
 from a2a_temporal._worker.options import AgentOptions
@@ -68,15 +68,18 @@ class AgentActivities:
     async def cancel_agent(self, turn_input: TurnInput) -> None:
         """Give the agent's ``cancel()`` a chance to clean up a task of which no turn runs."""
         turn = Turn(turn_input.task_id, turn_input.context_id, turn_input.turn, turn_input.attempt)
-        log = await self._read(turn.task_id)
-        attempt = Attempt(
-            self._executor,
-            self._options,
-            turn,
-            request_context(turn_input, log.task),
-            sequence=turn_input.sequence,
-        )
-        await attempt.call_cancel_hook()
+        async with heartbeats(self._options.heartbeat_interval):
+            log = await self._read(turn.task_id)
+            here = (log.turn, log.attempt) == (turn.turn, turn.attempt)
+            attempt = Attempt(
+                self._executor,
+                self._options,
+                turn,
+                request_context(turn_input, log.task),
+                # A lost attempt at this may have said something already.
+                sequence=log.sequence if here else turn_input.sequence,
+            )
+            await attempt.call_cancel_hook()
 
     async def _read(self, task_id: str) -> LogState:
         """Return what the log of the activity's run says now."""

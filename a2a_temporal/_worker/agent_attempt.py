@@ -74,7 +74,7 @@ class Attempt:
         """Run it; true when the entry that ends it has told the workflow not to wait."""
         enter_turn(self._turn)
         threads = TurnThreads()
-        async with _heartbeats(self._options.heartbeat_interval):
+        async with heartbeats(self._options.heartbeat_interval):
             agent = asyncio.create_task(self._guarded_execute())
             try:
                 with hearing(activity.info().workflow_run_id or "") as told:
@@ -94,10 +94,10 @@ class Attempt:
         return self._queue.left
 
     async def call_cancel_hook(self) -> None:
+        """Give the agent's ``cancel()`` its chance; the caller sees to the heartbeats."""
         enter_turn(self._turn)
-        async with _heartbeats(self._options.heartbeat_interval):
-            await self._cancel_hook()
-            await self._queue.finish(done=False)
+        await self._cancel_hook()
+        await self._queue.finish(done=False)
 
     async def _guarded_execute(self) -> BaseException | None:
         """Run the agent; even its SystemExit is a failure of the task, not of the worker."""
@@ -313,7 +313,9 @@ def _public_text(failure: BaseException) -> str | None:
 
 
 @contextlib.asynccontextmanager
-async def _heartbeats(interval: timedelta) -> AsyncGenerator[None]:
+async def heartbeats(interval: timedelta) -> AsyncGenerator[None]:
+    """Heartbeat for as long as the block lasts."""
+
     async def beat() -> None:
         # Sleep first: the server counts from the start of the activity anyway, and short turns are
         # over before the first beat. That one comes early, because people cancel early: what they

@@ -107,6 +107,7 @@ class AgentTurns:
             return
         unaware = not self._agent_told and (self._cancel_requested or not turns.done())
         if (unaware or self.cleaning) and workflow.patched(_CANCELED_BETWEEN):
+            self._log.ending = True
             self._request_cancel(turns)
             # The call of run() that this ends may be the one that sees to it.
             await workflow.wait_condition(lambda: turns.done() and not self.cleaning)

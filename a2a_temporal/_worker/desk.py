@@ -345,7 +345,7 @@ class Desk:
     def _outdated(self) -> bool:
         """Say whether the task's status hides what is asked, or shows what no longer is."""
         log = self._log.state
-        if log.terminal:
+        if log.terminal or self._log.ending:
             return False
         shown, ids = self._shown
         ours = log.interrupted and bool(shown) and log.task.status.message.message_id == shown

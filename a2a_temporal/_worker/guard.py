@@ -65,9 +65,9 @@ class TaskGuard(WorkflowInboundInterceptor):
     async def handle_signal(self, input: HandleSignalInput) -> None:
         """Run a signal handler; what it raises fails the task, not the workflow task.
 
-        One of the author's that comes while an agent publishes begins once the log holds whatever
-        came in the same workflow task: what the handler emits stands behind all of that in the
-        history.
+        One of the author's that comes while an agent or an activity may publish begins once the
+        log holds whatever came in the same workflow task: what the handler emits stands behind all
+        of that in the history.
         """
         in_handler()
         try:
@@ -82,7 +82,7 @@ class TaskGuard(WorkflowInboundInterceptor):
         """Run an update handler; what it raises fails the update, not the workflow task.
 
         It begins behind the signal handlers that came before it and wait for the log. A validator
-        cannot wait: while an agent publishes, it does not see yet what signals of the same workflow
+        cannot wait: while others may publish, it does not see yet what signals of the same workflow
         task do.
         """
         in_handler()
@@ -101,7 +101,7 @@ class TaskGuard(WorkflowInboundInterceptor):
 
 async def _log_first() -> None:
     run = current_run()
-    if run is None or not run.agent_publishes or not workflow.patched(_LOG_FIRST):
+    if run is None or not run.others_publish or not workflow.patched(_LOG_FIRST):
         return
     run.held_signals += 1
     try:

@@ -61,6 +61,7 @@ class TaskLog:
         agent_turn: The turn that the agent was given last; 0 once it was given up. After a reset
             the log may hold later turns, which Temporal has written into it again.
         agent_given_up: The author's code has canceled the agent, and given it nothing since.
+        ending: The task is about to be CANCELED, and what it last asked needs no taking back.
         step: What the present workflow task has to carry.
     """
 
@@ -70,6 +71,7 @@ class TaskLog:
         self.arrivals = itertools.count(1)
         self.agent_turn = self.state.turn
         self.agent_given_up = False
+        self.ending = False
         if start.snapshot is None:
             self.inbox.append(ReceivedMessage(self.state.task.history[0], start.request))
         else:

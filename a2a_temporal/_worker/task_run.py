@@ -87,6 +87,7 @@ class TaskRun:
             self._put_aside_what_was_said()
         self._begun = self._done_so_far()
         self._acted = False
+        self._under_way = 0  # activities that may publish
         self.held_signals = 0  # handlers of the author's that the guard has wait for the log
         self._turns: AgentTurns | None = None
         self.hands_on = False  # a new run is to take over; the guard sees to what it is given
@@ -362,6 +363,9 @@ class TaskRun:
             handle: What it has begun, which counts once that is done. What goes on beside the agent
                 is begun anew with it.
         """
+        if handle is not None:
+            self._under_way += 1
+            handle.add_done_callback(self._note_end)
         if self._turns is not None or _handles.get():
             return
         if handle is None:
@@ -375,9 +379,9 @@ class TaskRun:
         return self._turns is not None and self._turns.running
 
     @property
-    def agent_publishes(self) -> bool:
-        """True while events of the agent may come."""
-        return self._turns is not None and (self._turns.running or self._turns.cleaning)
+    def others_publish(self) -> bool:
+        """True while events of the agent, or of an activity, may come."""
+        return self._under_way > 0
 
     async def stop_agent(self) -> None:
         """Stop the agent's turn and wait until it has ended; for the guard of the workflow."""
@@ -419,6 +423,9 @@ class TaskRun:
         # A task that runs already has asked without; a patch of its own is open to each request.
         if workflow.patched(f"{_FOUR_EYES}-{request.id}"):
             request.requester = user
+
+    def _note_end(self, _: "asyncio.Task[Any]") -> None:
+        self._under_way -= 1
 
     def _end(self, state: TaskState, text: str = "") -> None:
         self._log.emit_status(state, text)

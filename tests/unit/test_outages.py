@@ -1,6 +1,7 @@
 """Which errors of a storage or a codec pass by themselves, and which mean that a thing is lost."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -15,8 +16,11 @@ from a2a_temporal._storage import StoredPayloadError
 class _BotoError(Exception):
     __module__ = "botocore.exceptions"
 
-    def __init__(self, status: int) -> None:
-        self.response: dict[str, Any] = {"ResponseMetadata": {"HTTPStatusCode": status}}
+    def __init__(self, status: int, code: str = "") -> None:
+        self.response: dict[str, Any] = {
+            "ResponseMetadata": {"HTTPStatusCode": status},
+            "Error": {"Code": code},
+        }
 
 
 class _GoogleError(Exception):
@@ -24,6 +28,22 @@ class _GoogleError(Exception):
 
     def __init__(self, code: int) -> None:
         self.code = code
+
+
+class _GrpcError(Exception):
+    __module__ = "grpc.aio"
+
+    def __init__(self, status: str) -> None:
+        super().__init__(status)
+        self._status = SimpleNamespace(name=status)
+
+    def code(self) -> Any:
+        return self._status
+
+
+def _raised_from(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
 
 
 def _answered(status: int) -> httpx.HTTPStatusError:
@@ -57,7 +77,12 @@ def _unreadable(cause: BaseException, *, wrapped: bool) -> BaseException:
         httpx.ReadTimeout(""),
         _answered(503),
         _BotoError(503),
+        _answered(401),
+        _BotoError(400, "ThrottlingException"),
+        _BotoError(403, "AccessDenied"),
         _GoogleError(503),
+        _GrpcError("UNAVAILABLE"),
+        _raised_from(ConnectionResetError("the replica"), FileNotFoundError("the cache")),
     ],
     ids=repr,
 )
@@ -76,7 +101,13 @@ def test_what_says_that_a_service_is_down_passes(cause: Exception, wrapped: bool
         DecodeError("wrong wire type"),
         _answered(404),
         _BotoError(404),
+        _answered(400),
+        _answered(422),
+        _BotoError(400, "InvalidCiphertextException"),
+        _BotoError(403, "InvalidObjectState"),
         _GoogleError(404),
+        _GrpcError("NOT_FOUND"),
+        _raised_from(_GoogleError(404), _GrpcError("UNKNOWN")),
     ],
     ids=repr,
 )

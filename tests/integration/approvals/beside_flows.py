@@ -1,6 +1,7 @@
 """Workflows that do something of their own while the agent waits."""
 
 import asyncio
+from datetime import timedelta
 
 from temporalio import workflow
 
@@ -172,3 +173,25 @@ class StopsItsAgentFromAfar:
             await workflow.wait_condition(within.done)
         finally:
             within.cancel()
+
+
+@workflow.defn
+class TalksBesideActivity:
+    """Corrects a report that an activity elsewhere publishes."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Wait for an activity of a task queue on which nobody works."""
+        await workflow.execute_activity(
+            "report", task_queue="elsewhere", schedule_to_close_timeout=timedelta(hours=1)
+        )
+
+    @workflow.signal
+    def talk(self) -> None:
+        """Begin the report anew."""
+        self.task.add_artifact("anew", artifact_id="report")
+        self.task.working("From the workflow")

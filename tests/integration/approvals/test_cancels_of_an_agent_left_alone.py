@@ -61,5 +61,7 @@ async def test_an_agent_cleans_up_before_its_task_is_canceled(
         await running.workflow(task).cancel()
         await running.until(task, "canceled")
         assert noting.told == [task.id]
+        said = [message.parts for message in (await running.state(task)).task.history]
+        assert "Nothing is asked any more." not in [part.text for parts in said for part in parts]
         assert noting.stopped == ([task.id] if "gate" in doing else [])
         await running.replay()

@@ -2,10 +2,11 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 from a2a.server.agent_execution import RequestContext
 from a2a.server.events.event_queue import EventQueue
-from a2a.types.a2a_pb2 import TaskState
+from a2a.types.a2a_pb2 import Part, TaskState
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import PollActivityTaskQueueRequest
 from temporalio.client import Client
@@ -132,13 +133,58 @@ async def test_after_a_worker_is_lost_that_was_to_tell_it(temporal: TemporalServ
         assert told.told == [parked]
 
 
-async def _lose_activity(client: Client, queue: str) -> None:
-    """Take the next activity, as a worker that is lost right then."""
+class Refunding(Told):
+    """Says what it has done when it is told to cancel."""
+
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        await super().cancel(context, event_queue)
+        await updater_of(context, event_queue).add_artifact(
+            [Part(text="all")], artifact_id="refund"
+        )
+
+
+async def test_what_it_says_counts_after_what_a_lost_one_has_said(temporal: TemporalServer) -> None:
+    client, queue, refunding = await temporal.client(), new_task_queue(), Refunding()
+    options = AgentOptions(
+        heartbeat_interval=timedelta(milliseconds=200), heartbeat_timeout=timedelta(seconds=1)
+    )
+    async with served(client, queue) as agent:
+        async with agent_worker(client, queue, agent=refunding, options=options):
+            parked = (await agent.send("ask")).id
+        workflow = client.get_workflow_handle(parked)
+        await workflow.cancel()
+        plugin = A2APlugin(agent_executor=refunding, options=options)
+        async with Worker(client, task_queue=queue, plugins=[plugin], no_remote_activities=True):
+            lost = await within(20, _lose_activity(client, queue), what="an activity")
+            await workflow.signal(wire.EVENTS_SIGNAL, _first_word(lost))
+        async with agent_worker(client, queue, agent=refunding, options=options):
+            await eventually(lambda: _canceled(agent, parked), within=20)
+        (artifact,) = (await agent.get(parked)).artifacts
+        assert [part.text for part in artifact.parts] == ["all"]
+
+
+def _first_word(lost: dict[str, Any]) -> dict[str, Any]:
+    """What an attempt at a hook publishes first."""
+    artifact = {"artifactId": "refund", "parts": [{"text": "a part"}]}
+    return {
+        "version": wire.LOG_VERSION,
+        "turn": lost["turn"],
+        "attempt": lost["attempt"],
+        "sequence": lost["sequence"] + 1,
+        "events": [{"artifactUpdate": {"artifact": artifact}}],
+        "at": "2026-01-02T12:00:00.000Z",
+    }
+
+
+async def _lose_activity(client: Client, queue: str) -> dict[str, Any]:
+    """Take the next activity, as a worker that is lost right then; returns its input."""
     request = PollActivityTaskQueueRequest(
         namespace=client.namespace, task_queue=TaskQueue(name=queue), identity="lost"
     )
     taken = await client.workflow_service.poll_activity_task_queue(request)
     assert taken.activity_type.name == wire.CANCEL_AGENT_ACTIVITY
+    (given,) = await client.data_converter.decode(taken.input.payloads)
+    return given
 
 
 async def _still_waits(agent: Served, task_id: str) -> None:
