@@ -17,7 +17,7 @@ from tests.support.frames import terminal_frames
 from tests.support.hook import hook
 from tests.support.push import list_configs, pushing, set_config
 from tests.support.results import CallError, Json, is_terminal, state, text_of
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, within
 
 RUNS = 50
 CLIENTS = 4
@@ -78,7 +78,7 @@ async def test_a_cancel_in_the_moment_of_the_switch_counts(new_cluster: NewClust
             await asyncio.sleep(luck.uniform(0.2, 3))
             canceled = await caller.cancel(task_id)
             assert state(canceled) == "CANCELED", canceled
-            await asyncio.wait_for(sending, 30)
+            await within(30, sending)
             assert state(await caller.get(task_id)) == "CANCELED"
 
             async def closed() -> bool:

@@ -15,7 +15,7 @@ from tests.support.hook import Answer, Hook, hook
 from tests.support.processes import ROOT
 from tests.support.push import delete_config, inline, pushing, set_config
 from tests.support.temporal_server import NAMESPACE
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, within
 
 OPTIONS = pushing("--push-attempts=2")
 
@@ -38,7 +38,7 @@ async def cli(cluster: Cluster, *arguments: str) -> tuple[int, str]:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    output, _ = await asyncio.wait_for(process.communicate(), 30)
+    output, _ = await within(30, process.communicate())
     assert process.returncode is not None
     return process.returncode, output.decode()
 

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from tests.support.results import CallError, is_terminal, text_of
-from tests.support.waiting import eventually
+from tests.support.waiting import Bound, eventually
 
 Frame = dict[str, Any]
 
@@ -43,9 +43,9 @@ class Frames:
 
     async def until(self, found: Callable[[Frame], bool], *, within: float = 15) -> Frame:
         """Take frames up to one that is looked for."""
-        deadline = time.monotonic() + within
+        bound = Bound(within)
         while True:
-            frame = await self.next(within=max(0.01, deadline - time.monotonic()))
+            frame = await self.next(within=max(0.01, bound.left))
             if found(frame):
                 return frame
 

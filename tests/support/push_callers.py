@@ -4,7 +4,6 @@ Each caller takes the methods and parameters of 1.0 and answers as 1.0 does, so 
 runs over all of them.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from tests.support.cluster import Cluster
 from tests.support.processes import free_port
 from tests.support.push import Calls
 from tests.support.results import CallError, Json
+from tests.support.waiting import within
 
 _CODES: Final = {
     grpc.StatusCode.NOT_FOUND: -32001,
@@ -200,7 +200,7 @@ async def over_all(
 
 async def _answer(call: Any) -> Json:
     try:
-        response = await asyncio.wait_for(call, 30)
+        response = await within(30, call)
     except grpc.aio.AioRpcError as error:
         raise CallError(
             code=_CODES.get(error.code(), 0),

@@ -1,4 +1,8 @@
-"""Bounded waits. Nothing in the tests sleeps for a fixed time and hopes."""
+"""Bounded waits. Nothing in the tests sleeps for a fixed time and hopes.
+
+A bound is in seconds of the machine on which the tests were written. When it passes, the speed of
+this machine is measured, and a slower one is given more time in proportion.
+"""
 
 import asyncio
 import inspect
@@ -6,9 +10,36 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar, cast
 
+from tests.support.machine import slowness
+
 T = TypeVar("T")
 
 POLL = 0.05
+
+
+class Bound:
+    """A bound that began when this was made.
+
+    Args:
+        seconds: How long it is on the reference machine.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._began = time.monotonic()
+        self._ends = self._began + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left; 0.0 once the bound has passed."""
+        now = time.monotonic()
+        if now >= self._ends:
+            self._ends = max(self._ends, self._began + self.seconds * slowness())
+        return max(0.0, self._ends - now)
+
+    def __str__(self) -> str:
+        given = self._ends - self._began
+        return f"{self.seconds} s" + (f" ({given:.1f} s here)" if given > self.seconds else "")
 
 
 async def eventually(
@@ -25,7 +56,7 @@ async def eventually(
     Raises:
         AssertionError: It did not come true in time; says what was seen last.
     """
-    deadline = time.monotonic() + within
+    bound = Bound(within)
     while True:
         try:
             found = look()
@@ -35,9 +66,9 @@ async def eventually(
             last = repr(seen)
         except (AssertionError, ConnectionError) as error:
             last = f"{type(error).__name__}: {error}"
-        if time.monotonic() >= deadline:
+        if not bound.left:
             name = what or getattr(look, "__name__", "the condition")
-            raise AssertionError(f"{name} did not come true within {within} s; last: {last}")
+            raise AssertionError(f"{name} did not come true within {bound}; last: {last}")
         await asyncio.sleep(every)
 
 
@@ -47,10 +78,18 @@ async def within(seconds: float, awaitable: Awaitable[T], *, what: str = "") -> 
     Raises:
         AssertionError: It was not.
     """
+    bound = Bound(seconds)
+    awaited = asyncio.ensure_future(awaitable)
     try:
-        return await asyncio.wait_for(awaitable, seconds)
-    except asyncio.TimeoutError:
-        raise AssertionError(f"{what or 'this'} took longer than {seconds} s") from None
+        while not awaited.done() and (left := bound.left):
+            await asyncio.wait([awaited], timeout=left)
+        if not awaited.done():
+            raise AssertionError(f"{what or 'this'} took longer than {bound}")
+        return await awaited
+    finally:
+        if not awaited.done():
+            awaited.cancel()
+            await asyncio.wait([awaited])
 
 
 async def steadily(look: Callable[[], object], *, during: float, every: float = 0.1) -> None:

@@ -18,7 +18,7 @@ from a2a_temporal.testing import RunningAgent, card_of, running_agent, state_of,
 from a2a_temporal.workflow import data_of, text_of
 from tests.integration.approvals.old_flows import OldCollector, OldHello, OldOrder, OldReport
 from tests.support.temporal_server import TemporalServer
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, within
 
 
 def _confirm(message: Message) -> Signal:
@@ -127,7 +127,7 @@ async def test_its_runs_are_one_task(skipping: Client) -> None:
         assert done.artifacts[0].parts[0].text == "order: a b c d"
         assert [text_of(each) for each in done.history] == ["order", "a", "b", "c", "d"]
         assert await agent.user.get(task) == done
-        kinds = await asyncio.wait_for(subscription, 20)
+        kinds = await within(20, subscription)
         assert kinds == ["task", "artifact_update", "status_update"]
 
 

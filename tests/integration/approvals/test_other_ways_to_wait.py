@@ -27,6 +27,7 @@ from tests.integration.approvals.more_flows import (
     log_in,
     write_report,
 )
+from tests.support.waiting import within
 
 
 async def test_a_credential_out_of_band_goes_on_by_itself_and_is_nowhere_kept(
@@ -45,7 +46,7 @@ async def test_a_credential_out_of_band_goes_on_by_itself_and_is_nowhere_kept(
         watching = asyncio.create_task(watch())
         (tmp_path / task.id).write_text("s3cret-credential", encoding="utf-8")
         await agent.workflow(task).signal("answer", {"by": "vault", "request": "auth-1"})
-        states = await asyncio.wait_for(watching, 20)
+        states = await within(20, watching)
         assert states[-1] == TaskState.TASK_STATE_COMPLETED
         assert TaskState.TASK_STATE_WORKING in states
         done = await agent.user.get(task)
@@ -146,7 +147,7 @@ async def test_asking_after_the_end_closes_the_workflow(skipping: Client) -> Non
     async with running_agent(skipping, AsksTooLate) as agent:
         task = await agent.send("go")
         assert (state_of(task), status_text(task)) == ("completed", "done")
-        await asyncio.wait_for(agent.workflow(task).result(), 10)
+        await within(10, agent.workflow(task).result())
 
 
 async def test_the_card_declares_how_people_are_asked(skipping: Client) -> None:

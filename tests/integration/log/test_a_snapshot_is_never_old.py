@@ -17,7 +17,7 @@ from a2a_temporal._server.resume import CURSOR_PARAMETER, URI
 from a2a_temporal._server.tasks import Tasks
 from tests.support.in_process import agent_worker, new_task_queue, served
 from tests.support.temporal_server import TemporalServer
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, within
 
 
 async def test_a_cold_log_is_read_on_before_it_is_shown(temporal: TemporalServer) -> None:
@@ -77,7 +77,7 @@ async def test_a_cold_log_repeats_nothing_of_what_a_cursor_has_seen(
         done, _ = await asyncio.wait({following}, timeout=3)
         assert not done, f"came again: {following.result()}"
         await there.send("say:on", task_id=first.id)
-        event = await asyncio.wait_for(following, 15)
+        event = await within(15, following)
         assert isinstance(event, TaskStatusUpdateEvent)
         assert "on" in str(event.status.message)
         await rest.aclose()
