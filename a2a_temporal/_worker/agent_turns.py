@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any
@@ -34,13 +34,6 @@ _CANCEL_HOOK_QUEUES = timedelta(minutes=1)
 
 _CANCEL_HOOK_REST = timedelta(seconds=10)
 """What the hook's activity may take for reading the log and publishing."""
-
-_ENDED_BY_HAND = "a2a-turn-ended-by-hand"
-_TAKEN_BY_THE_AUTHOR = "a2a-message-taken-by-the-author"
-_CANCELED_AGAIN = "a2a-agent-canceled-again"
-_UNREAD_COUNT = "a2a-unread-messages-count"
-_CANCELED_BETWEEN = "a2a-canceled-between-attempts"
-_ENDED_BESIDE_A_QUESTION = "a2a-turn-ended-beside-a-question"
 
 
 class AgentTurns:
@@ -106,7 +99,7 @@ class AgentTurns:
         if turns is None or self.running or self._log.state.terminal:
             return
         unaware = not self._agent_told and (self._cancel_requested or not turns.done())
-        if (unaware or self.cleaning) and workflow.patched(_CANCELED_BETWEEN):
+        if unaware or self.cleaning:
             self._log.ending = True
             self._request_cancel(turns)
             # The call of run() that this ends may be the one that sees to it.
@@ -129,9 +122,8 @@ class AgentTurns:
             if self._log.state.terminal:
                 return
             if not self._inbox:
-                nothing_is_left = held_back and not self._log.inbox
-                if not nothing_is_left and workflow.patched(_TAKEN_BY_THE_AUTHOR):
-                    continue
+                if not held_back or self._log.inbox:
+                    continue  # the author's code has taken the message
                 self._log.emit_status(TaskState.TASK_STATE_COMPLETED)
                 return
             threshold = await self._run_turn(self._inbox.popleft())
@@ -148,17 +140,13 @@ class AgentTurns:
 
     async def _cancel(self, turns: "asyncio.Task[None]") -> None:
         # A turn that stops already would be given up by a second cancel.
-        stops = self._cancel_requested and self.running
-        if not stops or not workflow.patched(_CANCELED_BETWEEN):
+        if not (self._cancel_requested and self.running):
             turns.cancel()
         self._cancel_requested = True
         while not turns.done():
-            try:
+            # Of the task, as the author's code has given the agent up: it stops already.
+            with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([turns])
-            except asyncio.CancelledError:
-                # Of the task, as the author's code has given the agent up: it stops already.
-                if not workflow.patched(_CANCELED_AGAIN):
-                    raise
         # A turn that was just over has not told its agent.
         await self._tell()
 
@@ -200,7 +188,7 @@ class AgentTurns:
     def _heard(self, error: ActivityError) -> bool:
         """Say whether an attempt was at work that a cancel could reach, so that its agent knows."""
         at_work = is_cancelled_exception(error) and bool(error.started_event_id)
-        return at_work or self._log.state.terminal or not workflow.patched(_CANCELED_BETWEEN)
+        return at_work or self._log.state.terminal
 
     def _spoken(self, turn: int) -> int:
         """Return the number of the last attempt that has said something in or after a turn."""
@@ -217,12 +205,7 @@ class AgentTurns:
             return
         # The author's code may ask as well, in whose words the agent has said nothing.
         asks = state.turn == turn and bool(state.checkpoint.asked)
-        shown = state.turn == turn and state.interrupted and state.status_turn >= turn
-        if asks != shown and not workflow.patched(_ENDED_BESIDE_A_QUESTION):
-            asks = shown
-        if asks:
-            return
-        if workflow.patched(_ENDED_BY_HAND):
+        if not asks:
             self._log.emit_status(TaskState.TASK_STATE_COMPLETED)
 
     def _held_back(self) -> bool:
@@ -241,14 +224,8 @@ class AgentTurns:
         That is the one the agent is to handle, or an answer that the author's code has taken since:
         whoever sent that waits for what the agent does now.
         """
-        handed_over = self._number_before(self._inbox)
-        number = self._number_before([*self._inbox, *self._log.inbox])
-        if number != handed_over and not workflow.patched(_UNREAD_COUNT):
-            return handed_over
-        return number
-
-    def _number_before(self, waiting: Iterable[ReceivedMessage]) -> int:
         state = self._log.state
+        waiting = [*self._inbox, *self._log.inbox]
         turns = (state.accepted[each.message.message_id].turn for each in waiting)
         return min(turns, default=state.turns + 1) - 1
 

@@ -42,9 +42,6 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
 
 _APPROVERS = SearchAttributeKey.for_keyword_list(wire.APPROVERS_ATTRIBUTE)
-_PAUSES = "a2a-answers-in-several-steps"
-_IN_ORDER = "a2a-answers-in-order"
-_ONLY_WHO_WAS = "a2a-only-who-was-given-up"
 _PAUSE = timedelta(milliseconds=1)
 _TIME_TO_READ = timedelta(seconds=3)
 _VERDICTS: dict[str, Verdict] = {
@@ -104,36 +101,26 @@ class Desk:
             await workflow.wait_condition(
                 lambda: bool(self._signals or self._log.inbox) or self._outdated()
             )
-            while self._signals:
+            while self._signals or self._log.inbox:
                 await self._room()
-                self._work_on_the_next(message_first=False)
-            while self._log.inbox:
-                await self._room()
-                self._work_on_the_next(message_first=True)
+                self._work_on_the_next()
             if self._outdated():
                 self._ask_again()
 
-    def _work_on_the_next(self, *, message_first: bool) -> None:
-        """Work on what came first, by a message or by a signal of its own.
-
-        Args:
-            message_first: Which of the two an older history would have taken.
-        """
-        if self._signals and self._log.inbox:
-            in_order = self._log.inbox[0].arrival < self._signals[0].arrival
-            if in_order != message_first and workflow.patched(_IN_ORDER):
-                message_first = in_order
-        if message_first:
-            self._on_message(self._log.inbox.popleft())
+    def _work_on_the_next(self) -> None:
+        """Work on what came first, by a message or by a signal of its own."""
+        inbox, signals = self._log.inbox, self._signals
+        if not signals or (inbox and inbox[0].arrival < signals[0].arrival):
+            self._on_message(inbox.popleft())
         else:
-            self._on_signal(self._signals.popleft().given)
+            self._on_signal(signals.popleft().given)
 
     async def _room(self) -> None:
         """Go on in the next workflow task when this one has published much.
 
         Many answers may have come while no worker ran, and each status repeats what is open.
         """
-        if self._log.step.full and workflow.patched(_PAUSES):
+        if self._log.step.full:
             await workflow.sleep(_PAUSE, summary="Further answers")
 
     def open(self, case: Case, text: str) -> None:
@@ -359,12 +346,7 @@ class Desk:
         return not log.interrupted or log.status_turn < log.turns
 
     def _agent_was_given_up(self) -> bool:
-        log = self._log.state
-        given_up = self._log.agent_given_up and log.turn > 0
-        in_older_histories = log.turn > self._log.agent_turn
-        if given_up != in_older_histories and not workflow.patched(_ONLY_WHO_WAS):
-            return in_older_histories
-        return given_up
+        return self._log.agent_given_up and self._log.state.turn > 0
 
     def _ask_again(self) -> None:
         if self._cases:

@@ -31,9 +31,6 @@ from a2a_temporal._worker.calls import CheckedCalls
 from a2a_temporal._worker.failures import client_text, tellable, text_of
 from a2a_temporal._worker.task_run import TaskRun, current_run, in_handler
 
-_AGENT_FIRST = "a2a-agent-stops-before-the-task"
-_GROUPS = "a2a-task-groups"
-_LOG_FIRST = "a2a-signals-run-after-the-log"
 _STATUS_BYTES = 1000
 """More than a status without a text takes."""
 
@@ -101,7 +98,7 @@ class TaskGuard(WorkflowInboundInterceptor):
 
 async def _log_first() -> None:
     run = current_run()
-    if run is None or not run.others_publish or not workflow.patched(_LOG_FIRST):
+    if run is None or not run.others_publish:
         return
     run.held_signals += 1
     try:
@@ -145,7 +142,7 @@ async def _end(run: TaskRun, code: "asyncio.Task[Any]") -> Any:
     failure = code.exception()
     if failure is None:
         return await _finish(run, code.result())
-    failure = _ungrouped(failure, canceled=canceled)
+    failure = _ungrouped(failure)
     if isinstance(failure, workflow.ContinueAsNewError) and run.hands_on:
         return await _switch(run)
     if isinstance(failure, workflow.NondeterminismError) or _is_of_the_engine(failure):
@@ -155,7 +152,7 @@ async def _end(run: TaskRun, code: "asyncio.Task[Any]") -> Any:
     return await _fail(run, failure)
 
 
-def _ungrouped(failure: BaseException, *, canceled: bool) -> BaseException:
+def _ungrouped(failure: BaseException) -> BaseException:
     """Return what counts of that which has ended an ``asyncio.TaskGroup``, else the failure itself.
 
     A group cancels its other tasks once one has failed, so what those raise then says nothing.
@@ -165,10 +162,7 @@ def _ungrouped(failure: BaseException, *, canceled: bool) -> BaseException:
         return failure
     failed = [each for each in leaves if not is_cancelled_exception(each)]
     own = [each for each in failed if not _is_of_the_engine(each)]
-    found = [*own, *failed, *leaves][0]
-    as_canceled = canceled and is_cancelled_exception(found)
-    differs = as_canceled or isinstance(found, workflow.ContinueAsNewError)
-    return failure if differs and not workflow.patched(_GROUPS) else found
+    return [*own, *failed, *leaves][0]
 
 
 def _leaves(failure: BaseException) -> list[BaseException]:
@@ -192,7 +186,7 @@ async def _switch(run: TaskRun) -> None:
 
 
 async def _cancel(run: TaskRun) -> None:
-    if not run.ended and run.agent_works and workflow.patched(_AGENT_FIRST):
+    if not run.ended and run.agent_works:
         await run.stop_agent()
     await run.clean_up_agent()
     if not run.ended:

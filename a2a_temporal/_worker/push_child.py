@@ -24,7 +24,6 @@ with workflow.unsafe.imports_passed_through():
 POKE_INTERVAL = timedelta(milliseconds=250)
 
 _NUMBER = "push_child"
-_OUTLASTS_CANCEL = "a2a-delivery-outlasts-a-late-cancel"
 
 _children: "weakref.WeakValueDictionary[str, PushChild]" = weakref.WeakValueDictionary()
 
@@ -88,8 +87,7 @@ class PushChild:
             rest = POKE_INTERVAL - (workflow.now() - poked)
             if rest > timedelta(0):
                 await asyncio.sleep(rest.total_seconds())
-            if not self._started:  # to wait for what is so already takes a turn of the loop as well
-                await workflow.wait_condition(lambda: self._started)
+            await workflow.wait_condition(lambda: self._started)
             poked = workflow.now()
             self._told = self._noticed
             if self._orphaned:
@@ -185,8 +183,5 @@ class SettledPush(WorkflowInboundInterceptor):
 async def _settled(child: PushChild | None) -> None:
     """Wait for the child, if there is to be one; the run has got its end, a cancel changes none."""
     while child is not None and not child.settled:
-        try:
+        with contextlib.suppress(asyncio.CancelledError):
             await child.settle()
-        except asyncio.CancelledError:
-            if not workflow.patched(_OUTLASTS_CANCEL):
-                raise

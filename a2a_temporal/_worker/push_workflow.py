@@ -49,7 +49,6 @@ _HANDOVER_ATTEMPTS = 15
 _LONGEST_READING = timedelta(minutes=10)
 _SHORTEST_AGE = timedelta(seconds=1)
 _LONGEST_BUSY_PAUSE = 30.0
-_LATE_POKES = "a2a-late-pokes-change-no-configs"
 _STATE = SearchAttributeKey.for_keyword(wire.PUSH_ATTRIBUTE)
 
 
@@ -83,8 +82,7 @@ class PushWorkflow:
 
         One that comes after the close was sent before it, and knows no better than the survey.
         """
-        late = self._closing and configs != self._configs and workflow.patched(_LATE_POKES)
-        if not late:
+        if not self._closing:
             self._configs = configs
         self._pokes += 1
 

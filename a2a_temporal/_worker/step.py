@@ -25,7 +25,6 @@ _REQUEST_BYTES = 3_900_000
 # A payload may have 2 MiB, and codecs need some room of it.
 _PAYLOAD_BYTES = 2_096_000
 _REFERENCE_BYTES = 500
-_TAKES_TURNS = "a2a-ends-in-a-step-of-its-own"
 _PAUSE = timedelta(milliseconds=1)
 
 
@@ -115,7 +114,7 @@ class Step:
         """
         more = sum(map(self._sent, sizes))
         full = self._size + self._arguments + more > _STEP_BYTES
-        if full and (self._size or self._arguments) and workflow.patched(_TAKES_TURNS):
+        if full and (self._size or self._arguments):
             with contextlib.suppress(asyncio.CancelledError):
                 await workflow.sleep(_PAUSE, summary="Room for the end")
 

@@ -40,11 +40,6 @@ with workflow.unsafe.imports_passed_through():
 T = TypeVar("T")
 
 _KEYS = uuid.UUID("0b9d1f0c-6f0e-5c55-8a41-6f3f6f1e2b77")
-_ASKED_TOO_LATE = "a2a-asked-too-late-for-this-run"
-_SAID_BEFORE = "a2a-said-before-this-run"
-_RARER_REMINDERS = "a2a-rarer-reminders"
-_FOUR_EYES = "a2a-four-eyes-of-the-user"
-_ACTED_BEFORE = "a2a-acted-before-the-agent"
 _RUN_ATTRIBUTE = "_a2a_task_run"
 _handles: ContextVar[bool] = ContextVar("_handles", default=False)
 
@@ -310,7 +305,7 @@ class TaskRun:
             may_begin_anew = nothing_done and self._desk.asked == self._begun[1]
             if self._desk.open_requests or not (may_begin_anew or carried is not None):
                 return
-            if carried is None and self._acted and workflow.patched(_ACTED_BEFORE):
+            if carried is None and self._acted:
                 return
             self.continue_as_new(self.carried if carried is None else carried)
 
@@ -400,7 +395,7 @@ class TaskRun:
         may be one that cannot end at once.
         """
         await self._log.settle()
-        if self._desk.open_requests and workflow.patched(_ASKED_TOO_LATE):
+        if self._desk.open_requests:
             self._desk.withdraw_all()
         self.continue_as_new(self._handed_on)
 
@@ -418,10 +413,7 @@ class TaskRun:
         """Let whoever made the task not decide, by whichever name an answer may call them."""
         request.excluded = self.owner
         user = str(self._log.state.start.request.get("user", ""))
-        if not user or user == self.owner:
-            return
-        # A task that runs already has asked without; a patch of its own is open to each request.
-        if workflow.patched(f"{_FOUR_EYES}-{request.id}"):
+        if user != self.owner:
             request.requester = user
 
     def _note_end(self, _: "asyncio.Task[Any]") -> None:
@@ -439,9 +431,8 @@ class TaskRun:
 
     def _put_aside_what_was_said(self) -> None:
         """Let no message of an earlier run answer what this one has yet to ask."""
-        if self._log.inbox and workflow.patched(_SAID_BEFORE):
-            self._desk.messages.extend(self._log.inbox)
-            self._log.inbox.clear()
+        self._desk.messages.extend(self._log.inbox)
+        self._log.inbox.clear()
 
     def _done_so_far(self) -> tuple[int, int]:
         """Return what grows when the author's code has waited for something, or asked."""
@@ -495,7 +486,7 @@ class TaskRun:
                 except asyncio.TimeoutError:
                     if remind_in is not None and pause == remind_in != left:
                         self._desk.publish(f"Reminder: {text}")
-                        remind_in *= 2 if _history_is_long() else 1
+                        remind_in *= 2 if workflow.info().is_continue_as_new_suggested() else 1
                 if self.ended and not case.outcome:
                     self._desk.show()
                     raise _too_late(case.request.summary)
@@ -528,11 +519,6 @@ class TaskRun:
             details = case.adapter.validate_python(details)
         approved = case.outcome == "approved"
         return Decision(approved, "approved" if approved else "rejected", details, case.records)
-
-
-def _history_is_long() -> bool:
-    advised = workflow.info().is_continue_as_new_suggested()
-    return advised and workflow.patched(_RARER_REMINDERS)
 
 
 def _too_late(summary: str) -> ApplicationError:

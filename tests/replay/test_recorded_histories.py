@@ -63,7 +63,6 @@ def test_every_shape_is_recorded(shape: Any) -> None:
 
 def test_what_runs_beside_a_task_is_recorded() -> None:
     assert {path.stem for path in FILES if path not in TASKS} == {
-        "poked_before_a_turn-1",  # its delivery workflow is told of an answer before the agent is
         "pushed-push-1",
         "pushed-push-configs-1",
     }

@@ -69,18 +69,3 @@ class PaymentApproval:
             return None
         by = ", ".join(decision.decided_by) or decision.outcome
         return f"paid {decision.details.amount:g} to {decision.details.payee} ({by})"
-
-
-@workflow.defn
-class TwoApprovals:
-    """Asks others than whoever made the task, twice."""
-
-    @workflow.init
-    def __init__(self, start: TaskStart) -> None:
-        self.task = TaskRun(start)
-
-    @workflow.run
-    async def run(self, start: TaskStart) -> None:
-        """Ask, then ask again."""
-        for summary in ("Order it?", "Pay for it?"):
-            await self.task.require_approval(summary, approvers=RULES["four-eyes"])

@@ -2,11 +2,10 @@
 
 import pytest
 from temporalio.client import Client
-from temporalio.worker import Worker
 
-from a2a_temporal import A2APlugin, Agent, HandlerOptions
+from a2a_temporal import Agent, HandlerOptions
 from a2a_temporal.testing import RefusedError, running_agent, state_of, status_text
-from tests.integration.approvals.flows import PaymentApproval, TwoApprovals
+from tests.integration.approvals.flows import PaymentApproval
 from tests.support.in_process import CARD
 
 
@@ -67,35 +66,6 @@ async def test_four_eyes_holds_for_the_requester_whose_tasks_belong_to_a_team(
             await agent.approve(task, by="team-red")
         done = await agent.as_user("bob").send("approve", task=task)
         assert [part.text for part in done.artifacts[0].parts] == ["paid 5 to X (bob)"]
-        await agent.replay()
-
-
-async def test_four_eyes_reaches_the_next_request_of_a_task_that_runs_already(
-    skipping: Client,
-) -> None:
-    """The worker without the patch asks first, as one of an earlier version would."""
-    options = HandlerOptions(owner_of=lambda call_context: "team-red")
-    approvals = Agent(card=CARD, workflow=TwoApprovals, handler_options=options)
-    async with running_agent(
-        skipping, approvals, user="rita", worker=False, max_cached_workflows=0
-    ) as agent:
-        async with Worker(
-            skipping,
-            task_queue=agent.task_queue,
-            workflows=[TwoApprovals],
-            plugins=[A2APlugin()],
-            max_cached_workflows=0,
-            patch_activation_callback=lambda patch: "four-eyes" not in patch.patch_id,
-        ):
-            task = await agent.send("order", wait=False)
-            await agent.told(task, "Order it?")
-        await agent.start_worker()
-        await agent.approve(task, by="rita")
-        await agent.told(task, "Pay for it?")
-        with pytest.raises(RefusedError, match="'rita' made the request"):
-            await agent.approve(task, by="rita", request="approval-2")
-        await agent.approve(task, by="bob", request="approval-2")
-        await agent.until(task, "completed")
         await agent.replay()
 
 
