@@ -7,14 +7,20 @@ that a stray signal sent by hand can neither break a task nor make two readers d
 import math
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import cached_property
 from typing import Any, Literal, TypeGuard, cast
 
 from a2a.types.a2a_pb2 import Message, TaskPushNotificationConfig
 from google.protobuf.json_format import ParseError
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from a2a_temporal._log import wire
-from a2a_temporal._log.protojson import StreamEvent, check_depth, event_from_json, from_json
+from a2a_temporal._log import conversion, wire
+from a2a_temporal._log.protojson import (
+    StreamEvent,
+    event_from_json,
+    from_json,
+    message_from_json,
+)
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,15 @@ class TaskStart:
     search_attributes: bool = True
     plain: bool = False
     version: int = wire.LOG_VERSION
+
+    @cached_property
+    def first_message(self) -> Message:
+        """The message, parsed once; not to be changed.
+
+        Raises:
+            google.protobuf.json_format.ParseError: It is none, or nested too deeply.
+        """
+        return message_from_json(self.message)
 
 
 @dataclass(frozen=True)
@@ -150,7 +165,7 @@ def parse_start(value: Any) -> TaskStart | None:
         return None
     try:
         start = TaskStart(**known)
-        check_depth(from_json(start.message, Message()))
+        _ = start.first_message
         parse_time(start.at)
         if start.push_config:
             parse_push_config(start.push_config)
@@ -208,8 +223,7 @@ def parse_emission(value: Any) -> EmissionEntry | None:
 
 
 def _message_entry(value: dict[str, Any]) -> MessageEntry | None:
-    message = from_json(value["message"], Message())
-    check_depth(message)
+    message = message_from_json(value["message"])
     request = value.get("request")
     if not message.message_id:
         return None
@@ -272,7 +286,10 @@ def parse_time(text: str) -> Timestamp:
         ValueError: ``text`` is no RFC 3339 time.
     """
     stamp = Timestamp()
-    stamp.FromJsonString(text)
+    try:
+        conversion.read(text, stamp)
+    except conversion.UnusualError:
+        stamp.FromJsonString(text)
     return stamp
 
 

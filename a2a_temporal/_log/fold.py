@@ -167,7 +167,10 @@ def _drop_attempt(state: LogState, kept: Checkpoint) -> list[StreamEvent]:
     Readers that already saw some of it get the Task anew: A2A has no event that takes an artifact
     or a message back.
     """
-    return [state.copy_task()] if kept.restore(state.task) else []
+    if not kept.restore(state.task):
+        return []
+    state.places.clear()
+    return [state.copy_task()]
 
 
 def _apply(
@@ -250,12 +253,12 @@ def _set_artifact(
     made.task_id = task.id
     made.context_id = task.context_id
     update = made.artifact
-    known = next((a for a in task.artifacts if a.artifact_id == update.artifact_id), None)
+    known = state.artifact(update.artifact_id)
     if kept is not None:
         kept.keep_artifact(update.artifact_id, known)
     if known is None:
         made.append = False
-        task.artifacts.append(update)
+        state.add_artifact(update)
     elif not made.append:
         known.CopyFrom(update)
     else:

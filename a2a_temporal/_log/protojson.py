@@ -21,6 +21,8 @@ from google.protobuf.message import DecodeError, EncodeError
 from google.protobuf.message import Message as ProtobufMessage
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from a2a_temporal._log import conversion
+
 StreamEvent = Task | Message | TaskStatusUpdateEvent | TaskArtifactUpdateEvent
 """What an A2A stream may carry (A2A 1.0 section 3.1.2)."""
 
@@ -31,7 +33,10 @@ _MILLISECOND = 1_000_000
 
 def to_json(message: ProtobufMessage) -> dict[str, Any]:
     """Return the ProtoJSON form, map keys sorted (protobuf's own order differs per process)."""
-    return cast("dict[str, Any]", _sorted(json_format.MessageToDict(message)))
+    try:
+        return cast("dict[str, Any]", conversion.written(message))
+    except conversion.UnusualError:
+        return cast("dict[str, Any]", _sorted(json_format.MessageToDict(message)))
 
 
 def from_json(value: Any, into: _ProtoT) -> _ProtoT:
@@ -40,7 +45,36 @@ def from_json(value: Any, into: _ProtoT) -> _ProtoT:
     Raises:
         google.protobuf.json_format.ParseError: ``value`` is not that message.
     """
-    return json_format.ParseDict(value, into, ignore_unknown_fields=True)
+    _read(value, into)
+    return into
+
+
+def message_from_json(value: Any) -> Message:
+    """Parse a client's message.
+
+    Raises:
+        google.protobuf.json_format.ParseError: It is none, or nested too deeply.
+    """
+    message = Message()
+    if not _read(value, message):
+        check_depth(message)
+    return message
+
+
+def _read(value: Any, into: ProtobufMessage) -> bool:
+    """Parse, and say whether it is known that the message is not nested too deeply."""
+    if not into.ListFields():
+        try:
+            conversion.read(value, into)
+        except conversion.UnusualError:
+            into.Clear()
+        else:
+            return True
+    try:
+        json_format.ParseDict(value, into, ignore_unknown_fields=True)
+    except SystemError as error:  # what protobuf raises for a name that is no text
+        raise json_format.ParseError("a name in it is no text") from error
+    return False
 
 
 def event_to_json(event: StreamEvent) -> dict[str, Any]:
@@ -71,8 +105,9 @@ def event_from_json(value: Any) -> StreamEvent:
         google.protobuf.json_format.ParseError: ``value`` is no StreamResponse, an empty one, or
             nested too deeply.
     """
-    response = from_json(value, StreamResponse())
-    check_depth(response)
+    response = StreamResponse()
+    if not _read(value, response):
+        check_depth(response)
     kind = response.WhichOneof("payload")
     if kind is None:
         raise json_format.ParseError(f"no event of a known kind in {value!r}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from a2a.types.a2a_pb2 import (
+    Artifact,
     Message,
     Part,
     Role,
@@ -111,6 +112,7 @@ class LogState:
     entries: int = 0
     run_id: str = ""
     turns_before: int = 1
+    places: dict[str, int] = field(default_factory=dict[str, int], compare=False, repr=False)
 
     @property
     def terminal(self) -> bool:
@@ -187,7 +189,26 @@ class LogState:
             accepted=dict(self.accepted),
             approvers=set(self.approvers),
             push_configs=dict(self.push_configs),
+            places={},
         )
+
+    def artifact(self, artifact_id: str) -> Artifact | None:
+        """Return an artifact of the task, however many there are.
+
+        ``places`` says where each stands; it is made anew where the task has others.
+        """
+        artifacts, places = self.task.artifacts, self.places
+        if len(places) != len(artifacts):
+            places.clear()
+            for place, each in enumerate(artifacts):
+                places.setdefault(each.artifact_id, place)
+        found = places.get(artifact_id)
+        return None if found is None else artifacts[found]
+
+    def add_artifact(self, artifact: Artifact) -> None:
+        """Add an artifact that the task does not have."""
+        self.places[artifact.artifact_id] = len(self.task.artifacts)
+        self.task.artifacts.append(artifact)
 
     def copy_task(self) -> Task:
         """Return a Task the caller may keep and change."""
@@ -200,7 +221,8 @@ def begin(start: TaskStart) -> LogState:
     """Return the state of a task just created, or carried over from its previous run."""
     if start.snapshot is not None:
         return _restore(start)
-    message = from_json(start.message, Message())
+    message = Message()
+    message.CopyFrom(start.first_message)
     message.task_id = start.task_id
     message.context_id = start.context_id
     task = Task(
