@@ -9,7 +9,7 @@ RUNTIME := $(VENV)/.installed-runtime
 DEV     := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test long check format bench suites chaos soak versions clean
+.PHONY: help demo setup test long check format bench paths suites chaos soak versions clean
 
 help:
 	@echo "make demo    a task survives the death of its worker and its server (under a minute)"
@@ -17,6 +17,7 @@ help:
 	@echo "make long    the tests that take many minutes: thousands of turns, of approvals"
 	@echo "make check   ruff, pyright (strict), import-linter"
 	@echo "make bench   the benchmark table -> benchmarks/RESULTS.md"
+	@echo "make paths   how many modules each operation passes through -> benchmarks/RESULTS.md"
 	@echo "make suites  third-party conformance suites against the bench agent"
 	@echo "make chaos   processes killed, frozen and restarted at random under load (minutes)"
 	@echo "make soak    half an hour beside 5,000 open streams -> benchmarks/RESULTS.md"
@@ -62,6 +63,9 @@ format: $(DEV)
 
 bench: $(DEV)
 	@$(BIN)/python -m benchmarks.core --write
+
+paths: $(DEV)
+	@$(BIN)/python -m benchmarks.paths --write
 
 # CHAOS_SEED=n makes the same plans again; CHAOS_SECONDS and CHAOS_CLIENTS say how much.
 # SUITES="--only proof" picks; the first run installs each into ~/.cache/a2a-temporal-suites.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import platform
+import re
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -13,7 +14,6 @@ from benchmarks.bars import Row
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 SOAK = "## Soak"
-"""Heading of the last section, which another command writes."""
 
 _HEADINGS = ("name", "figure", "anchor", "ratio", "bar", "ok")
 
@@ -55,19 +55,22 @@ def terminal(rows: Sequence[Row]) -> str:
 
 
 def write(rows: Sequence[Row], *, server: str, load: float) -> None:
-    """Write RESULTS.md; what `make soak` has written stays."""
-    _, mark, soak = _present().partition(SOAK)
-    RESULTS.write_text(_markdown(rows, server=server, load=load) + f"\n{mark}{soak}")
+    """Write the table; the sections that other commands have written stay."""
+    table = _markdown(rows, server=server, load=load).rstrip()
+    _, *sections = _parts()
+    RESULTS.write_text("\n\n".join([table, *sections]) + "\n")
 
 
-def write_soak(section: str) -> None:
-    """Write the section of `make soak`, in place of an earlier one."""
-    before, _, _ = _present().partition(SOAK)
-    RESULTS.write_text(f"{before.rstrip()}\n\n{section}")
+def write_section(heading: str, section: str) -> None:
+    """Write the section of another command, in place of an earlier one."""
+    parts = [part for part in _parts() if not part.startswith(f"{heading}\n")]
+    RESULTS.write_text("\n\n".join([*parts, section.rstrip()]) + "\n")
 
 
-def _present() -> str:
-    return RESULTS.read_text() if RESULTS.exists() else "# Benchmark results\n"
+def _parts() -> list[str]:
+    """Return what is there: the table, then each section."""
+    present = RESULTS.read_text() if RESULTS.exists() else "# Benchmark results\n"
+    return [part.rstrip() for part in re.split(r"^(?=## )", present, flags=re.MULTILINE)]
 
 
 def _markdown(rows: Sequence[Row], *, server: str, load: float) -> str:

@@ -330,7 +330,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for line in [*readings.failed[:5], *readings.log_ends]:
         print(line)
     if options.write:
-        report.write_soak(written(rows, load=load))
+        report.write_section(report.SOAK, written(rows, load=load))
     return 0 if all(row.ok for row in rows) else 1
 
 
