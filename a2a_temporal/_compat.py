@@ -17,6 +17,8 @@ from a2a.utils.errors import A2AError, InvalidParamsError, TaskNotFoundError
 
 from a2a_temporal._sealed import sealed, sealed_stream
 
+NO_PAGES = "pageToken is not one of this list: 0.3 is answered with all configs of a task at once."
+
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 

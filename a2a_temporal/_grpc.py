@@ -29,10 +29,10 @@ from a2a.utils.constants import (
     VERSION_HEADER,
     TransportProtocol,
 )
-from a2a.utils.errors import A2AError, VersionNotSupportedError
+from a2a.utils.errors import A2AError, InvalidParamsError, VersionNotSupportedError
 from google.protobuf.message import DecodeError
 
-from a2a_temporal._compat import CompatHandler, translating
+from a2a_temporal._compat import NO_PAGES, CompatHandler, translating
 from a2a_temporal._http.calls import major_minor
 from a2a_temporal._http.cards import with_v0_3
 from a2a_temporal._http.extensions import active_extensions
@@ -163,6 +163,16 @@ class _Compat(CompatGrpcHandler):
         config = request.config.push_notification_config
         config.id = config.id or request.config_id
         return await super().CreateTaskPushNotificationConfig(request, context)
+
+    async def ListTaskPushNotificationConfig(
+        self,
+        request: a2a_v0_3_pb2.ListTaskPushNotificationConfigRequest,
+        context: "grpc.aio.ServicerContext[Any, Any]",
+    ) -> a2a_v0_3_pb2.ListTaskPushNotificationConfigResponse:
+        """List configs."""
+        if request.page_token:
+            await self.abort_context(InvalidParamsError(message=NO_PAGES), context)
+        return await super().ListTaskPushNotificationConfig(request, context)
 
     async def _check(
         self,

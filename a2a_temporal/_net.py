@@ -20,23 +20,25 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 MAXIMUM_URL_CHARACTERS = 2048
 _RESOLVE_SECONDS = 5.0
+_RESOLVE_ERRORS = (OSError, UnicodeError, asyncio.TimeoutError)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
+# The only range of IPv6 that is assigned as public addresses. What lies outside includes every form
+# that wraps an IPv4 address (compatible, translated, NAT64), except the two that are named below.
+_PUBLIC_IPV6 = ipaddress.ip_network("2000::/3")
 _REFUSED_NETWORKS: tuple[_Network, ...] = tuple(
     ipaddress.ip_network(network)
     for network in (
         "0.0.0.0/8",
         "100.64.0.0/10",  # carrier-grade NAT: neither private nor global to `ipaddress`
+        "168.63.129.16/32",  # Azure's host: public by its number, reached from inside only
         "192.0.0.0/24",
         "192.88.99.0/24",
         "198.18.0.0/15",
         "240.0.0.0/4",
-        "::/96",  # IPv4-compatible, deprecated
-        "64:ff9b::/96",  # NAT64: an IPv4 address in disguise
-        "64:ff9b:1::/48",
         "2001::/23",  # Teredo among others
         "2002::/16",  # 6to4
-        "fec0::/10",
+        "3fff::/20",  # documentation; not known to older versions of `ipaddress`
     )
 )
 
@@ -68,11 +70,6 @@ class Destination:
         """Value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
-
-    def url_at(self, address: str) -> str:
-        """Return the URL with a checked address in place of the name."""
-        host = f"[{address}]" if ":" in address else address
-        return f"{self.scheme}://{host}:{self.port}{self.target}"
 
 
 async def system_resolver(host: str, port: int) -> Sequence[str]:
@@ -113,23 +110,19 @@ class UrlGuard:
             registering: Nothing is sent yet: a host that is allowed by name need not exist now.
 
         Raises:
-            UrlRefusedError: Nothing may be sent there.
+            UrlRefusedError: Nothing may be sent there. The text does not say whether the host's
+                name resolves: that would tell a client which names an internal network knows.
         """
-        parts, port = _parse(url)
-        host = (parts.hostname or "").rstrip(".").lower()
+        parts, host, port = _parse(url)
+        allowed = self._is_allowed(host, port)
         try:
             addresses = await self._addresses(host, port)
-        except UrlRefusedError:
-            if not (registering and self._is_allowed(host, port)):
-                raise
+        except _RESOLVE_ERRORS as error:
+            if not (registering and allowed):
+                raise _refused(host) from error
             addresses = []
-        if not self._is_allowed(host, port):
-            for address in addresses:
-                if is_internal(address) and not self._in_allowed_network(address):
-                    raise UrlRefusedError(
-                        f"host {host!r} has an address that is not public. Use a public host, or "
-                        "have the operator add it to PushOptions.allowed_hosts"
-                    )
+        if not allowed and not all(map(self._may_be_used, addresses)):
+            raise _refused(host)
         target = parts.path or "/"
         if parts.query:
             target += f"?{parts.query}"
@@ -156,18 +149,15 @@ class UrlGuard:
             return True
         return any(host.endswith(suffix) for suffix in self._suffixes)
 
-    def _in_allowed_network(self, address: str) -> bool:
+    def _may_be_used(self, address: str) -> bool:
         parsed = _unmapped(ipaddress.ip_address(address))
-        return any(parsed in network for network in self._networks)
+        return not is_internal(address) or any(parsed in network for network in self._networks)
 
     async def _addresses(self, host: str, port: int) -> list[str]:
-        try:
-            found = await asyncio.wait_for(self._resolve(host, port), _RESOLVE_SECONDS)
-        except (OSError, UnicodeError, asyncio.TimeoutError) as error:
-            raise UrlRefusedError(f"host {host!r} cannot be resolved") from error
+        found = await asyncio.wait_for(self._resolve(host, port), _RESOLVE_SECONDS)
         addresses = [address.partition("%")[0] for address in found]
         if not addresses:
-            raise UrlRefusedError(f"host {host!r} has no address")
+            raise OSError("the name has no address")
         return addresses
 
 
@@ -176,6 +166,7 @@ def is_internal(address: str) -> bool:
     parsed = _unmapped(ipaddress.ip_address(address))
     return (
         not parsed.is_global
+        or (parsed.version == 6 and parsed not in _PUBLIC_IPV6)
         or parsed.is_multicast
         or parsed.is_reserved
         or any(parsed in network for network in _REFUSED_NETWORKS)
@@ -187,7 +178,14 @@ def _unmapped(address: _Address) -> _Address:
     return address if mapped is None else mapped
 
 
-def _parse(url: str) -> tuple[SplitResult, int]:
+def _refused(host: str) -> UrlRefusedError:
+    return UrlRefusedError(
+        f"host {host!r} cannot be resolved, or has an address that is not public. Use a public "
+        "host, or have the operator add it to PushOptions.allowed_hosts"
+    )
+
+
+def _parse(url: str) -> tuple[SplitResult, str, int]:
     if len(url) > MAXIMUM_URL_CHARACTERS:
         raise UrlRefusedError(f"it is longer than {MAXIMUM_URL_CHARACTERS} characters")
     if not url.isascii() or any(c <= " " or c in '\\\x7f"<>^`{|}' for c in url):
@@ -203,6 +201,7 @@ def _parse(url: str) -> tuple[SplitResult, int]:
         raise UrlRefusedError(
             "it holds a user name or password; put credentials into the config's authentication"
         )
-    if not parts.hostname or port == 0:
+    host = (parts.hostname or "").rstrip(".").lower()
+    if not host or port == 0:
         raise UrlRefusedError("it names no host and port")
-    return parts, port or _DEFAULT_PORTS[parts.scheme]
+    return parts, host, port or _DEFAULT_PORTS[parts.scheme]

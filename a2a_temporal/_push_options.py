@@ -33,6 +33,8 @@ class PushOptions:
         concurrency: Deliveries a worker makes at once; as many more may wait for a place, so that
             hanging receivers take no more of its activity slots than twice this. Receivers that
             failed last share half of the places.
+        show_secrets: Answer the owner of a config with its token and credentials in clear, as A2A
+            before 1.1 allows, instead of with ``[redacted]``.
     """
 
     timeout: timedelta = timedelta(seconds=15)
@@ -45,6 +47,7 @@ class PushOptions:
     signing_keys: Sequence[str] = field(default=(), repr=False)
     maximum_configs: int = 10
     concurrency: int = 20
+    show_secrets: bool = False
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

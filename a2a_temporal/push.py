@@ -12,6 +12,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -26,6 +27,7 @@ SIGNATURE_HEADER: Final = "webhook-signature"
 _PREFIX = "whsec_"
 _VERSION = "v1"
 _SHORTEST_KEY = 16
+_SECONDS = re.compile("[0-9]{1,15}")
 
 
 class SignatureError(Exception):
@@ -61,17 +63,16 @@ def verify(
     if missing:
         raise SignatureError(f"the header {missing[0]} is missing")
     present = time.time() if now is None else now
-    try:
-        at = int(given[TIMESTAMP_HEADER])
-        age = abs(present - at)
-    except (ValueError, OverflowError):
-        raise SignatureError(f"{TIMESTAMP_HEADER} is no time in Unix seconds") from None
-    if age > tolerance.total_seconds():
+    seconds = given[TIMESTAMP_HEADER]
+    if not _SECONDS.fullmatch(seconds):
+        raise SignatureError(f"{TIMESTAMP_HEADER} is no time in Unix seconds")
+    at = int(seconds)
+    if abs(present - at) > tolerance.total_seconds():
         raise SignatureError(f"{TIMESTAMP_HEADER} is more than {tolerance} away from now")
     signatures = given[SIGNATURE_HEADER].split()
     for each in [key] if isinstance(key, str) else key:
         expected = _signature(body, given[ID_HEADER], at, each)
-        if any(hmac.compare_digest(expected.encode(), one.encode()) for one in signatures):
+        if any(hmac.compare_digest(_bytes(expected), _bytes(one)) for one in signatures):
             return given[ID_HEADER]
     raise SignatureError("no signature fits the body")
 
@@ -99,7 +100,7 @@ def signing_key(key: str) -> bytes:
         raw = (
             base64.b64decode(key.removeprefix(_PREFIX), validate=True)
             if key.startswith(_PREFIX)
-            else key.encode()
+            else _bytes(key)
         )
     except binascii.Error:
         raise ValueError("a signing key that starts with whsec_ goes on in base64") from None
@@ -109,6 +110,11 @@ def signing_key(key: str) -> bytes:
 
 
 def _signature(body: bytes, notification_id: str, at: int, key: str) -> str:
-    signed = f"{notification_id}.{at}.".encode() + body
+    signed = _bytes(f"{notification_id}.{at}.") + body
     digest = hmac.new(signing_key(key), signed, hashlib.sha256).digest()
     return f"{_VERSION},{base64.b64encode(digest).decode()}"
+
+
+def _bytes(text: str) -> bytes:
+    """Encode any text: a header may have been decoded into one that is no Unicode."""
+    return text.encode("utf-8", "surrogatepass")

@@ -12,9 +12,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, cast
 
 from a2a.compat.v0_3 import a2a_v0_3_pb2
+from a2a.compat.v0_3 import types as types_v0_3
 from a2a.compat.v0_3.jsonrpc_adapter import JSONRPC03Adapter
-from a2a.compat.v0_3.proto_utils import FromProto
+from a2a.compat.v0_3.proto_utils import FromProto, ToProto
 from a2a.compat.v0_3.rest_adapter import REST03Adapter
+from a2a.compat.v0_3.rest_handler import REST03Handler
 from a2a.server.context import ServerCallContext
 from a2a.server.jsonrpc_models import InternalError, InvalidRequestError, JSONRPCError
 from a2a.server.request_handlers import RequestHandler
@@ -24,15 +26,16 @@ from a2a.utils.constants import PROTOCOL_VERSION_0_3
 from a2a.utils.error_handlers import build_rest_error_payload, rest_error_handler
 from a2a.utils.errors import A2AError, InvalidParamsError
 from a2a.utils.version_validator import validate_version
-from google.protobuf.json_format import Parse
+from google.protobuf.json_format import MessageToDict, Parse, ParseDict
 from pydantic import ValidationError
 from sse_starlette.sse import EventSourceResponse
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from a2a_temporal._compat import CompatHandler, translating
+from a2a_temporal._compat import NO_PAGES, CompatHandler, translating
 from a2a_temporal._http.streams import SdkEvent, events_of
+from a2a_temporal._sdk_logs import what_is_wrong
 from a2a_temporal._sealed import internal_error
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -59,9 +62,7 @@ def _what_is_wrong(error: BaseException | None) -> dict[str, Any] | None:
     """Return which fields are wrong and why, in the form the SDK says it in for 1.0."""
     if not isinstance(error, ValidationError):
         return None
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    errors = [{"field": ".".join(map(str, each["loc"])), "message": each["msg"]} for each in found]
-    return {"errors": errors}
+    return {"errors": what_is_wrong(error)}
 
 
 class JsonRpcV03:
@@ -106,9 +107,45 @@ class JsonRpcV03:
         )
 
 
+class _RestHandler(REST03Handler):
+    """The SDK's REST handler, which reads one of the two forms a new push config may have."""
+
+    @validate_version(PROTOCOL_VERSION_0_3)
+    async def set_push_notification(
+        self, request: Request, context: ServerCallContext
+    ) -> dict[str, Any]:
+        """Set a config.
+
+        By the protobuf of 0.3 it is the body, by the text of 0.3 the body's ``config``.
+
+        Raises:
+            InvalidParamsError: The body is neither.
+        """
+        body: Any = await request.json()
+        if not isinstance(body, dict):
+            raise InvalidParamsError(message="The body is no push notification config.")
+        given = cast("dict[str, Any]", body)
+        sent = ParseDict(
+            given if "config" in given else {"config": given},
+            a2a_v0_3_pb2.CreateTaskPushNotificationConfigRequest(),
+            ignore_unknown_fields=True,
+        )
+        beside = request.query_params.get("configId") or request.query_params.get("config_id")
+        config = sent.config.push_notification_config
+        config.id = config.id or sent.config_id or beside or ""
+        params = types_v0_3.TaskPushNotificationConfig(
+            task_id=request.path_params["id"],
+            push_notification_config=FromProto.push_notification_config(config),
+        )
+        call = types_v0_3.SetTaskPushNotificationConfigRequest(id="", params=params)
+        made = await self.handler03.on_create_task_push_notification_config(call, context)
+        return MessageToDict(ToProto.task_push_notification_config(made))
+
+
 def rest_routes(handler: RequestHandler, builder: ServerCallContextBuilder) -> list[Route]:
     """Return the REST routes of 0.3; they begin with ``/v1``."""
     adapter = REST03Adapter(http_handler=handler, context_builder=builder)
+    adapter.handler = _RestHandler(handler)
     adapter.handler.handler03 = CompatHandler(handler)
 
     @validate_version(PROTOCOL_VERSION_0_3)
@@ -148,6 +185,8 @@ async def _check(request: Request) -> None:
     length = request.query_params.get("historyLength")
     if length and not _HISTORY_LENGTH.fullmatch(length):
         raise InvalidParamsError(message="historyLength is not a whole number in its range.")
+    if request.query_params.get("pageToken") or request.query_params.get("page_token"):
+        raise InvalidParamsError(message=NO_PAGES)
     if "/message:" in request.url.path:
         sent = a2a_v0_3_pb2.SendMessageRequest()
         Parse(await request.body(), sent, ignore_unknown_fields=True)

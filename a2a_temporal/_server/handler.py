@@ -40,7 +40,8 @@ from temporalio.client import Client
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.state import TERMINAL_STATES, LogState
-from a2a_temporal._server import push_configs
+from a2a_temporal._sdk_logs import keep_bodies_out_of_logs
+from a2a_temporal._server import push_answers, push_configs
 from a2a_temporal._server.call import Caller, TenantRequest, caller
 from a2a_temporal._server.cards import asking, extended_card
 from a2a_temporal._server.decorators import requires, validated
@@ -96,6 +97,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         workflow: type[Any] | str | PlainWorkflow = wire.AGENT_WORKFLOW,
         options: HandlerOptions | None = None,
     ) -> None:
+        keep_bodies_out_of_logs()
         self.client = client
         card = asking(agent_card) if isinstance(workflow, type) else agent_card
         self.agent_card = declared(card)
@@ -245,7 +247,9 @@ class TemporalRequestHandler(sdk.RequestHandler):
             state = await self._with_configs(params, context)
             config = await self._push_configs.checked(params, state)
             await self._push_configs.set(state, config)
-            return push_configs.shown(state, config)
+            answer = push_answers.complete(state, params)
+            answer.id = config.id
+            return answer
 
         return await answered(self._options.answered_within, setting())
 
@@ -257,7 +261,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
         """Return one config of a task (section 3.1.8)."""
         reading = self._with_configs(params, context)
         state = await answered(self._options.answered_within, reading)
-        return push_configs.found(state, params.id)
+        in_clear = self._options.push.show_secrets
+        return push_answers.found(state, params.id, in_clear=in_clear)
 
     @validated
     @requires(_pushes, push_configs.UNSUPPORTED, PushNotificationNotSupportedError)
@@ -267,7 +272,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
         """Return a task's configs (section 3.1.9)."""
         reading = self._with_configs(params, context)
         state = await answered(self._options.answered_within, reading)
-        return push_configs.page(state, params)
+        in_clear = self._options.push.show_secrets
+        return push_answers.page(state, params, in_clear=in_clear)
 
     @validated
     @requires(_pushes, push_configs.UNSUPPORTED, PushNotificationNotSupportedError)

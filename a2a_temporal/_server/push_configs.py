@@ -12,12 +12,10 @@ from datetime import datetime, timezone
 from functools import partial
 
 from a2a.types.a2a_pb2 import (
-    ListTaskPushNotificationConfigsRequest,
-    ListTaskPushNotificationConfigsResponse,
     SendMessageRequest,
     TaskPushNotificationConfig,
 )
-from a2a.utils.errors import InternalError, InvalidParamsError, TaskNotFoundError
+from a2a.utils.errors import InternalError, InvalidParamsError
 from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
@@ -41,13 +39,13 @@ from a2a_temporal._server.engine_errors import (
     within,
 )
 from a2a_temporal._server.options import HandlerOptions
+from a2a_temporal._server.push_answers import with_secrets
 from a2a_temporal._server.tasks import Tasks
 
 UNSUPPORTED = (
     "This agent sends no push notifications: its card says capabilities.push_notifications = false."
 )
 
-_MAXIMUM_PAGE = 100
 _TRIES = 10
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.01, 0.5
 _LIMITS = {"id": 128, "token": 4096}
@@ -91,10 +89,9 @@ class PushConfigs:
             InvalidParamsError: A value is not allowed; the text quotes no secret.
         """
         _check_fields(given)
-        self._check_secrets(given)
         known = {} if state is None else state.push_configs
-        config = TaskPushNotificationConfig()
-        config.CopyFrom(given)
+        config = with_secrets(given, known)
+        self._check_secrets(config)
         config.ClearField("tenant")
         config.ClearField("task_id")
         if not config.id:
@@ -281,48 +278,6 @@ def attached(request: SendMessageRequest) -> TaskPushNotificationConfig | None:
     if configuration.HasField("task_push_notification_config"):
         return configuration.task_push_notification_config
     return None
-
-
-def found(state: LogState, config_id: str) -> TaskPushNotificationConfig:
-    """Return one config of a task.
-
-    Raises:
-        TaskNotFoundError: The task has no such config (section 3.1.8).
-    """
-    push = state.push_configs.get(config_id)
-    if push is None:
-        raise TaskNotFoundError
-    return shown(state, push.config)
-
-
-def page(
-    state: LogState, request: ListTaskPushNotificationConfigsRequest
-) -> ListTaskPushNotificationConfigsResponse:
-    """Return a page of a task's configs; a token is the id after which the next page begins.
-
-    Raises:
-        InvalidParamsError: Page size or token are not allowed.
-    """
-    size = request.page_size or _MAXIMUM_PAGE
-    if not 1 <= size <= _MAXIMUM_PAGE:
-        raise InvalidParamsError(
-            f"pageSize is {request.page_size}; it must be between 1 and {_MAXIMUM_PAGE}."
-        )
-    ids = sorted(state.push_configs)
-    if request.page_token:
-        ids = [each for each in ids if each > request.page_token]
-    configs = [shown(state, state.push_configs[each].config) for each in ids[:size]]
-    token = ids[size - 1] if len(ids) > size else ""
-    return ListTaskPushNotificationConfigsResponse(configs=configs, next_page_token=token)
-
-
-def shown(state: LogState, config: TaskPushNotificationConfig) -> TaskPushNotificationConfig:
-    """Return a config as its owner gets it, with the ids that are not kept with each."""
-    complete = TaskPushNotificationConfig()
-    complete.CopyFrom(config)
-    complete.task_id = state.task.id
-    complete.tenant = state.start.tenant
-    return complete
 
 
 def _entry(change: dict[str, object]) -> dict[str, object]:

@@ -42,7 +42,7 @@ from a2a_temporal._worker.push_log import (
     PushLogs,
     present_configs,
 )
-from a2a_temporal._worker.push_request import NotDeliveredError, Receiver, new_client
+from a2a_temporal._worker.push_request import NotDeliveredError, Receiver, new_connection
 from a2a_temporal._worker.push_room import PushRoom
 
 logger = logging.getLogger("a2a_temporal.push")
@@ -195,11 +195,13 @@ class _Run:
     async def deliver(self, notices: list[Notice], end: Position) -> Delivered:
         try:
             destination = await self._guard.check(self._config.url)
-            async with new_client(self._options) as client:
-                receiver = Receiver(self._config, destination, self._options, client)
+            async with new_connection(destination) as connection:
+                receiver = Receiver(self._config, destination, self._options, connection)
                 return await self._to_the_end(self._tell(receiver, notices, end))
         except UrlRefusedError as refusal:
-            return self._failed(NotDeliveredError(f"not sent: {refusal}"))
+            # Read by operators alone, who may know why.
+            why = f" ({refusal.__cause__})" if refusal.__cause__ else ""
+            return self._failed(NotDeliveredError(f"not sent: {refusal}{why}"))
         except NotDeliveredError as failure:
             return self._failed(failure)
         except asyncio.CancelledError:

@@ -1,16 +1,21 @@
-"""One push notification as an HTTP request (A2A 1.0 section 4.3.3), and what its answer means."""
+"""One push notification as an HTTP request (A2A 1.0 section 4.3.3), and what its answer means.
+
+A receiver belongs to a client, so its answer may be hostile. Of an answer counts its status and
+``Retry-After``; the rest is never unpacked, and only a few kilobytes of it are read.
+"""
 
 import asyncio
+import contextlib
 import json
-import logging
 import ssl
 import time
-from contextvars import ContextVar
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
+from typing import Any, cast
 
-import httpx
+import httpcore
 from a2a.types.a2a_pb2 import (
     Message,
     StreamResponse,
@@ -30,19 +35,12 @@ MEDIA_TYPE = "application/a2a+json"
 TOKEN_HEADER = "X-A2A-Notification-Token"
 
 _GONE = 410
-_SMALL_ANSWER = 16 * 1024
 _GREAT = 999_999_999
 
-
-_posting: ContextVar[bool] = ContextVar("a2a_push_posting", default=False)
-
-
-def _is_not_ours(_: logging.LogRecord) -> bool:
-    return not _posting.get()
-
-
-# httpx logs every request with its URL, and a receiver's URL may hold a secret in path or query.
-logging.getLogger("httpx").addFilter(_is_not_ours)
+_LONGEST_ANSWER = 64 * 1024
+# The event loop gets its turn between two reads, so one of them must not hold many responses.
+_LONGEST_READ = 4 * 1024
+_REST_SECONDS = 1.0
 
 
 class NotDeliveredError(Exception):
@@ -62,6 +60,67 @@ class NotDeliveredError(Exception):
         self.retry_after = retry_after
 
 
+class _TooLongError(Exception):
+    """A receiver has answered with more than is read."""
+
+
+class _BoundedStream(httpcore.AsyncNetworkStream):
+    """A connection of which little is read: ``_LONGEST_ANSWER`` bytes after each write at most."""
+
+    def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
+        self._stream = stream
+        self._left = _LONGEST_ANSWER
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        if self._left <= 0:
+            raise _TooLongError
+        data = await self._stream.read(min(max_bytes, _LONGEST_READ, self._left), timeout)
+        self._left -= len(data)
+        return data
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._left = _LONGEST_ANSWER
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        return _BoundedStream(await self._stream.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+class _CheckedAddresses(httpcore.AsyncNetworkBackend):
+    """Connects to the first checked address that takes the connection, whatever the name says."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        self._addresses = addresses
+        self._network = cast("httpcore.AsyncNetworkBackend", httpcore.AnyIOBackend())
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        failure: Exception = httpcore.ConnectError()
+        for address in self._addresses:
+            try:
+                return _BoundedStream(await self._network.connect_tcp(address, port, timeout))
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+
 @dataclass
 class Receiver:
     """The connection to one config's receiver, for one attempt.
@@ -73,7 +132,7 @@ class Receiver:
     config: TaskPushNotificationConfig
     destination: Destination
     options: PushOptions
-    client: httpx.AsyncClient
+    connection: httpcore.AsyncConnectionPool
 
     async def tell(self, notice: Notice) -> None:
         """Post a notification.
@@ -83,46 +142,41 @@ class Receiver:
         """
         limit = self.options.timeout.total_seconds()
         try:
-            answer = await asyncio.wait_for(self._post(notice), limit)
-        except (httpx.TimeoutException, asyncio.TimeoutError):
+            status, retry_after = await self._post(notice, limit)
+        except (httpcore.TimeoutException, asyncio.TimeoutError):
             raise self._failure(f"did not answer within {limit:g} s") from None
-        except httpx.ConnectError:
+        except httpcore.ConnectError:
             raise self._failure("refused the connection") from None
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        except _TooLongError:
+            raise self._failure(f"sent more than {_LONGEST_ANSWER} bytes of headers") from None
+        except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
             raise self._failure(f"broke the exchange off ({type(error).__name__})") from None
-        if 200 <= answer.status_code < 300:
-            return
-        raise self._failure(
-            f"answered {answer.status_code}",
-            final=answer.status_code == _GONE,
-            retry_after=_retry_after(answer),
-        )
+        if not 200 <= status < 300:
+            final = status == _GONE
+            raise self._failure(f"answered {status}", final=final, retry_after=retry_after)
 
-    async def _post(self, notice: Notice) -> httpx.Response:
-        """Send to the first checked address that takes the connection; leave the body unread."""
+    async def _post(self, notice: Notice, limit: float) -> tuple[int, timedelta | None]:
+        """Return the status of the answer, and the pause it asks for."""
+        destination = self.destination
         body = json.dumps(stream_response(notice.event), ensure_ascii=False).encode()
-        headers = self._headers(body, notice)
-        *others, last = self.destination.addresses
-        for address in others:
-            try:
-                return await self._post_to(address, body, headers)
-            except (httpx.ConnectError, httpx.ConnectTimeout):
-                continue
-        return await self._post_to(last, body, headers)
-
-    async def _post_to(self, address: str, body: bytes, headers: dict[str, str]) -> httpx.Response:
-        _posting.set(True)
-        async with self.client.stream(
+        request = httpcore.Request(
             "POST",
-            self.destination.url_at(address),
+            httpcore.URL(
+                scheme=destination.scheme,
+                host=destination.host,
+                port=destination.port,
+                target=destination.target,
+            ),
+            headers=list(self._headers(body, notice).items()),
             content=body,
-            headers=headers,
-            extensions={"sni_hostname": self.destination.host},
-        ) as answer:
-            if 0 <= _content_length(answer) <= _SMALL_ANSWER:
-                # Read, though of no interest: the connection serves the next notification too.
-                await answer.aread()
-            return answer
+            extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), limit)},
+        )
+        answer = await asyncio.wait_for(self.connection.handle_async_request(request), limit)
+        try:
+            await _read_rest(answer)
+        finally:
+            await answer.aclose()
+        return answer.status, _retry_after(answer)
 
     def _headers(self, body: bytes, notice: Notice) -> dict[str, str]:
         position = notice.position
@@ -130,6 +184,8 @@ class Receiver:
         headers = {
             "Host": self.destination.host_header,
             "Content-Type": MEDIA_TYPE,
+            "Content-Length": str(len(body)),
+            "Accept-Encoding": "identity",
             "A2A-Version": "1.0",
             "User-Agent": "a2a-temporal",
             "traceparent": child_traceparent(notice.traceparent),
@@ -156,14 +212,19 @@ class Receiver:
         return NotDeliveredError(text, final=final, retry_after=retry_after)
 
 
-def new_client(options: PushOptions) -> httpx.AsyncClient:
-    """Return a client for one receiver: its connections are shared with no other host's."""
-    return httpx.AsyncClient(
-        verify=_tls(),
-        follow_redirects=False,
-        trust_env=False,
-        timeout=options.timeout.total_seconds(),
-        limits=httpx.Limits(max_connections=1),
+def new_connection(
+    destination: Destination, *, tls: ssl.SSLContext | None = None
+) -> httpcore.AsyncConnectionPool:
+    """Return what makes one connection to a receiver at a time, and shares it with no other.
+
+    Args:
+        destination: The checked URL.
+        tls: What certificates to trust; the usual ones when None.
+    """
+    return httpcore.AsyncConnectionPool(
+        ssl_context=tls or _tls(),
+        max_connections=1,
+        network_backend=_CheckedAddresses(destination.addresses),
     )
 
 
@@ -185,16 +246,34 @@ def stream_response(event: StreamEvent) -> dict[str, object]:
 @lru_cache(maxsize=1)
 def _tls() -> ssl.SSLContext:
     """Load the certificates once; that takes longer than a delivery."""
-    return httpx.create_ssl_context(trust_env=False)
+    return httpcore.default_ssl_context()
 
 
-def _content_length(answer: httpx.Response) -> int:
-    return _number(answer.headers.get("content-length", ""))
+async def _read_rest(answer: httpcore.Response) -> None:
+    """Read the rest of an answer, if it is short: the connection then serves again.
+
+    What comes there, or does not come, changes nothing of the answer.
+    """
+
+    async def read() -> None:
+        async for _ in answer.aiter_stream():
+            pass
+
+    with contextlib.suppress(
+        asyncio.TimeoutError,
+        _TooLongError,
+        httpcore.TimeoutException,
+        httpcore.NetworkError,
+        httpcore.ProtocolError,
+    ):
+        await asyncio.wait_for(read(), _REST_SECONDS)
 
 
-def _retry_after(answer: httpx.Response) -> timedelta | None:
-    seconds = _number(answer.headers.get("retry-after", ""))
-    return None if seconds < 0 else timedelta(seconds=seconds)
+def _retry_after(answer: httpcore.Response) -> timedelta | None:
+    for name, value in answer.headers:
+        if name.lower() == b"retry-after" and (seconds := _number(value.decode("latin-1"))) >= 0:
+            return timedelta(seconds=seconds)
+    return None
 
 
 def _number(text: str) -> int:

@@ -1,5 +1,6 @@
 """Sign in through OpenID Connect, with Authlib. Needs the extra ``oidc``."""
 
+import asyncio
 import time
 from collections.abc import Sequence
 from datetime import timedelta
@@ -7,7 +8,8 @@ from typing import Any, cast
 
 import httpx
 from authlib.integrations.base_client import OAuthError
-from authlib.integrations.starlette_client import OAuth
+from authlib.integrations.httpx_client import AsyncOAuth2Client
+from authlib.integrations.starlette_client import OAuth, StarletteOAuth2App
 from joserfc.errors import JoseError
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,6 +18,48 @@ from a2a_temporal._server.parked import Person
 from a2a_temporal.inbox.authenticators import SignInError
 
 _SIGNED_IN = "oidc"
+_ANSWER_BYTES = 1024 * 1024
+_ANSWER_SECONDS = 10.0
+
+
+class _BoundedClient(AsyncOAuth2Client):
+    """Asks the provider; an answer is not unpacked, and not read beyond a size and a time."""
+
+    async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
+        """Send a request and read its answer.
+
+        Raises:
+            ValueError: The answer is compressed or too long.
+            asyncio.TimeoutError: It takes too long.
+        """
+        request.headers["Accept-Encoding"] = "identity"
+
+        async def answer() -> Any:
+            return await _read(await send(self, request, stream=True, **options), request)
+
+        send = cast("Any", AsyncOAuth2Client).send
+        return await asyncio.wait_for(answer(), _ANSWER_SECONDS)
+
+
+async def _read(answer: Any, request: Any) -> Any:
+    """Return an answer with its content, as it came."""
+    content = bytearray()
+    try:
+        if answer.headers.get("content-encoding", "identity") != "identity":
+            raise ValueError("The provider's answer is compressed, though none was asked for.")
+        async for chunk in answer.aiter_raw():
+            content.extend(chunk)
+            if len(content) > _ANSWER_BYTES:
+                raise ValueError(f"The provider's answer has more than {_ANSWER_BYTES} bytes.")
+    finally:
+        await answer.aclose()
+    return type(answer)(
+        answer.status_code, headers=answer.headers, content=bytes(content), request=request
+    )
+
+
+class _Provider(StarletteOAuth2App):
+    client_cls = _BoundedClient
 
 
 class OpenIdConnect:
@@ -50,6 +94,7 @@ class OpenIdConnect:
         self._lifetime = lifetime
         self._provider: Any = OAuth().register(
             name="provider",
+            client_cls=_Provider,
             client_id=client_id,
             client_secret=client_secret or None,
             server_metadata_url=f"{issuer.rstrip('/')}/.well-known/openid-configuration",
@@ -75,7 +120,7 @@ class OpenIdConnect:
         """Send the browser to the provider."""
         try:
             redirect: Response = await self._provider.authorize_redirect(request, callback)
-        except (httpx.HTTPError, OAuthError, ValueError) as error:
+        except (httpx.HTTPError, OAuthError, ValueError, asyncio.TimeoutError) as error:
             raise SignInError("The sign-in provider does not answer just now.") from error
         return redirect
 
@@ -85,7 +130,7 @@ class OpenIdConnect:
             token: dict[str, Any] = await self._provider.authorize_access_token(request)
         except OAuthError as error:
             raise SignInError(f"The sign-in did not work: {error.error}.") from error
-        except (httpx.HTTPError, JoseError, ValueError, KeyError) as error:
+        except (httpx.HTTPError, JoseError, ValueError, KeyError, asyncio.TimeoutError) as error:
             raise SignInError("The answer of the sign-in provider cannot be used.") from error
         claims: dict[str, Any] = dict(token.get("userinfo") or {})
         name = claims.get(self._name_claim)

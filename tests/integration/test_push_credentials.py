@@ -4,6 +4,7 @@ import base64
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -19,8 +20,17 @@ from tests.conftest import NewCluster
 from tests.support.calls import all_of, refused
 from tests.support.cluster import Cluster
 from tests.support.hook import Hook, Received, hook
-from tests.support.push import get_config, inline, pushing, set_config
+from tests.support.push import (
+    REDACTED,
+    get_config,
+    inline,
+    list_configs,
+    pushing,
+    redacted,
+    set_config,
+)
 from tests.support.results import Json
+from tests.support.waiting import eventually
 
 INVALID_PARAMS: Final = -32602
 SIGNING_KEY: Final = f"whsec_{base64.b64encode(b'a signing key of 32 bytes for us').decode()}"
@@ -29,6 +39,7 @@ SIGNING_KEY: Final = f"whsec_{base64.b64encode(b'a signing key of 32 bytes for u
 @pytest_asyncio.fixture
 async def cluster(new_cluster: NewCluster) -> AsyncIterator[Cluster]:
     options = pushing(f"--push-signing-key={SIGNING_KEY}", encrypted=True)
+    options = replace(options, env={**options.env, "LOG_LEVEL": "DEBUG"})
     async with new_cluster(options=options) as cluster:
         yield cluster
 
@@ -69,6 +80,7 @@ async def test_each_receiver_gets_what_its_config_says(cluster: Cluster) -> None
     for value in (bearer, basic, token):
         assert not cluster.temporal.holds(value)
         assert not logged(cluster, value)
+    assert logged(cluster, "DEBUG")
 
 
 async def test_the_database_would_show_what_is_not_encrypted(cluster: Cluster) -> None:
@@ -81,18 +93,65 @@ async def test_the_database_would_show_what_is_not_encrypted(cluster: Cluster) -
     await plain.get_workflow_handle(control[:20]).terminate()
 
 
-async def test_the_owner_reads_credentials_back_and_others_do_not(cluster: Cluster) -> None:
+async def test_nobody_reads_credentials_back(cluster: Cluster) -> None:
     alice, bob = (cluster.caller.as_user(name) for name in ("alice", "bob"))
-    bearer = secret("bearer")
+    bearer, token = secret("bearer"), secret("token")
     async with hook() as receiver:
         config = receiver.config(
-            id="mine", authentication={"scheme": "Bearer", "credentials": bearer}
+            id="mine", token=token, authentication={"scheme": "Bearer", "credentials": bearer}
         )
         task = await alice.send_task("ask it", configuration=inline(config))
-        kept = await get_config(alice, task["id"], "mine")
-        assert kept["authentication"] == config["authentication"]
+        read = await get_config(alice, task["id"], "mine")
+        assert read == redacted({**config, "taskId": task["id"]})
+        assert (await list_configs(alice, task["id"]))["configs"] == [read]
         refusal = await refused(get_config(bob, task["id"], "mine"), code=-32001)
         assert bearer not in refusal.body
+
+
+async def test_a_config_that_is_set_as_it_was_read_keeps_its_secrets(cluster: Cluster) -> None:
+    bearer, token = secret("bearer"), secret("token")
+    async with hook() as receiver:
+        config = receiver.config(
+            id="mine", token=token, authentication={"scheme": "Bearer", "credentials": bearer}
+        )
+        for text in ("ask it", "echo x"):
+            task = await cluster.caller.send_task(text, configuration=inline(config))
+            read = await get_config(cluster.caller, task["id"], "mine")
+            read["url"] += "/moved"
+            assert await set_config(cluster.caller, task["id"], read) == read
+            assert await get_config(cluster.caller, task["id"], "mine") == read
+        task = await cluster.caller.send_task("ask it", configuration=inline(config))
+        read["authentication"]["scheme"] = "Basic"
+        answer = {"task_id": task["id"], "configuration": inline(read)}
+        await cluster.caller.send_task("answer", **answer)
+        await eventually(
+            lambda: any(each.path == "/hook/moved" for each in receiver.taken), within=30
+        )
+        assert seen_headers(receiver) <= {
+            (f"Bearer {bearer}", token),
+            (f"Basic {bearer}", token),
+        }
+
+
+async def test_a_redacted_value_stands_for_nothing_but_a_secret_of_its_config(
+    cluster: Cluster,
+) -> None:
+    async with hook() as receiver:
+        config = receiver.config(id="mine", token=secret("token"))
+        task = await cluster.caller.send_task("ask it", configuration=inline(config))
+        credentials = {"scheme": "Bearer", "credentials": REDACTED}
+        for wrong in (
+            {**config, "id": "another", "token": REDACTED},
+            {"url": receiver.url, "token": REDACTED},
+            {**config, "authentication": credentials},
+            {**config, "url": "http://hooks.example.com/", "token": REDACTED},
+        ):
+            await refused(set_config(cluster.caller, task["id"], wrong), code=INVALID_PARAMS)
+        with_message = inline({**config, "token": REDACTED})
+        refusal = await refused(
+            cluster.caller.send("echo x", configuration=with_message), code=INVALID_PARAMS
+        )
+        assert "Send the value itself" in refusal.message
 
 
 async def test_without_encryption_credentials_are_refused(new_cluster: NewCluster) -> None:

@@ -55,6 +55,7 @@ class Answer:
     status: int | None = 200
     delay: float = 0
     headers: dict[str, str] = field(default_factory=dict[str, str])
+    body: bytes = b""
 
 
 TAKEN = Answer()
@@ -154,9 +155,9 @@ class Hook:
             self._at_once -= 1
         if 200 <= answer.status < 300:
             self.taken.append(received)
-        written = {"content-length": "0", **answer.headers}
+        written = {"content-length": str(len(answer.body)), **answer.headers}
         text = "".join(f"{name}: {value}\r\n" for name, value in written.items())
-        writer.write(f"HTTP/1.1 {answer.status} Scripted\r\n{text}\r\n".encode())
+        writer.write(f"HTTP/1.1 {answer.status} Scripted\r\n{text}\r\n".encode() + answer.body)
         await writer.drain()
         return True
 

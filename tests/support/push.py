@@ -11,6 +11,9 @@ KEYS = {"A2A_TEMPORAL_ENCRYPTION_KEYS": f"k1:{base64.b64encode(bytes(range(32)))
 
 LOCAL_HOOKS = "--push-allow=127.0.0.1"
 
+REDACTED = "[redacted]"
+"""What stands for a secret where a config is read."""
+
 
 class Calls(Protocol):
     """A client of one server, over whichever binding."""
@@ -28,6 +31,16 @@ def pushing(*worker: str, allow: bool = True, encrypted: bool = False) -> Option
         worker=(*QUICK_RETRY, *allowed, "--push-interval=0.2", *worker),
         env=KEYS if encrypted else {},
     )
+
+
+def redacted(config: Json) -> Json:
+    """Return a config as its owner reads it."""
+    read = dict(config)
+    if read.get("token"):
+        read["token"] = REDACTED
+    if "credentials" in read.get("authentication", {}):
+        read["authentication"] = {**read["authentication"], "credentials": REDACTED}
+    return read
 
 
 def inline(*configs: Json) -> Json:

@@ -1,13 +1,15 @@
 """Signing in through OpenID Connect, against a small provider on a real socket."""
 
+import gzip
 import secrets
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
+import pytest
 import pytest_asyncio
 from joserfc import jwt
 from joserfc.jwk import RSAKey
@@ -22,6 +24,9 @@ from a2a_temporal.inbox.oidc import OpenIdConnect
 from tests.support.inbox import ORIGIN, Page, Visitor
 from tests.support.serving import served
 
+LONG = b"{" + b" " * 4_000_000 + b"}"
+PACKED = gzip.compress(gzip.compress(LONG))
+
 
 class Provider:
     """Signs everybody in as ``claims`` say, without a password."""
@@ -32,17 +37,24 @@ class Provider:
         self.claims: dict[str, Any] = {"email": "ann@example.com", "groups": ["finance", "board"]}
         self.audience = "the-inbox"
         self.signing_key: Any = self.key
+        self.instead: dict[str, Response] = {}
         self._asked: dict[str, dict[str, str]] = {}
 
     def app(self) -> Starlette:
         return Starlette(
             routes=[
-                Route("/.well-known/openid-configuration", self._metadata),
-                Route("/authorize", self._authorize),
-                Route("/token", self._token, methods=["POST"]),
-                Route("/jwks", self._jwks),
+                self._route("/.well-known/openid-configuration", self._metadata),
+                self._route("/authorize", self._authorize),
+                self._route("/token", self._token),
+                self._route("/jwks", self._jwks),
             ]
         )
+
+    def _route(self, path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> Route:
+        async def answer(request: Request) -> Response:
+            return self.instead.get(path) or await endpoint(request)
+
+        return Route(path, answer, methods=["GET", "POST"])
 
     async def _metadata(self, _: Request) -> Response:
         return JSONResponse(
@@ -174,3 +186,27 @@ async def test_people_who_come_from_a_very_long_address_are_signed_in(provider: 
         address = "/tasks/" + "".join(str(uuid.uuid4()) for _ in range(150))
         page = await signed_in(provider, visitor, address)
         assert "ann@example.com" in page.text
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "headers"),
+    [
+        ("/.well-known/openid-configuration", PACKED, {"content-encoding": "gzip, gzip"}),
+        ("/.well-known/openid-configuration", LONG, {}),
+        ("/token", PACKED, {"content-encoding": "gzip, gzip"}),
+        ("/jwks", PACKED, {"content-encoding": "gzip"}),
+    ],
+    ids=["packed metadata", "long metadata", "packed token", "packed keys"],
+)
+async def test_an_answer_that_would_unpack_to_more_is_not_read(
+    provider: Provider, path: str, body: bytes, headers: dict[str, str]
+) -> None:
+    provider.instead = {path: Response(body, headers=headers, media_type="application/json")}
+    async with Visitor(await inbox_of(provider)) as visitor:
+        if path.startswith("/.well-known"):
+            page = await visitor.get("/sign-in/begin")
+            assert page.status == 503
+        else:
+            page = await signed_in(provider, visitor)
+            assert page.status == 401
+            assert "cannot be used" in page.text

@@ -1,6 +1,5 @@
 """One POST: to the checked address, under the right name, with nothing of anybody else's."""
 
-import asyncio
 import datetime
 import logging
 import ssl
@@ -8,7 +7,6 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import httpx
 import pytest
 from a2a.types.a2a_pb2 import TaskPushNotificationConfig, TaskState, TaskStatusUpdateEvent
 from cryptography import x509
@@ -19,7 +17,7 @@ from cryptography.x509.oid import NameOID
 from a2a_temporal import PushOptions
 from a2a_temporal._net import UrlGuard
 from a2a_temporal._worker.push_log import Notice, Position, child_traceparent
-from a2a_temporal._worker.push_request import NotDeliveredError, Receiver, new_client
+from a2a_temporal._worker.push_request import NotDeliveredError, Receiver, new_connection
 from tests.support.hook import NEVER, Answer, Hook, hook
 
 NAME = "hooks.example.com"
@@ -42,9 +40,8 @@ async def receiver(
 
     guard = UrlGuard(["127.0.0.0/8"], resolve=resolve)
     destination = await guard.check(url)
-    client = new_client(OPTIONS) if verify is None else httpx.AsyncClient(verify=verify)
-    async with client:
-        yield Receiver(TaskPushNotificationConfig(url=url), destination, OPTIONS, client)
+    async with new_connection(destination, tls=verify) as connection:
+        yield Receiver(TaskPushNotificationConfig(url=url), destination, OPTIONS, connection)
 
 
 async def test_it_connects_to_the_checked_address_and_names_the_host() -> None:
@@ -63,17 +60,21 @@ async def test_it_connects_to_the_checked_address_and_names_the_host() -> None:
         assert "webhook-signature" not in received.headers
 
 
-async def test_no_log_line_quotes_the_path_of_a_receiver(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+async def test_no_log_line_quotes_path_or_credentials_of_a_receiver(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
     async with (
         hook() as there,
         receiver(f"http://{NAME}:{there.port}/hunter2?key=hunter3", "127.0.0.1") as one,
-        httpx.AsyncClient(trust_env=False) as other,
     ):
-        await asyncio.create_task(one.tell(NOTICE))
-        await other.get(f"http://127.0.0.1:{there.port}/control")
+        one.config.token = "hunter4"
+        one.config.authentication.scheme = "Bearer"
+        one.config.authentication.credentials = "hunter5"
+        await one.tell(NOTICE)
         assert there.taken[0].path == "/hunter2?key=hunter3"
-    assert "control" in caplog.text
+        assert there.taken[0].headers["authorization"] == "Bearer hunter5"
+    assert "httpcore" in caplog.text
     assert "hunter" not in caplog.text
 
 

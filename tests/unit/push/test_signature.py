@@ -50,6 +50,12 @@ def test_keys_can_be_changed_over_on_either_side_first() -> None:
         {"webhook-signature": "v1,AAAA"},
         {"webhook-signature": "v1a,ünicode"},
         {"webhook-signature": ""},
+        {"webhook-signature": "v1,\ud800"},
+        {"webhook-id": "run.5.\udfff"},
+        {"webhook-timestamp": "\ud800"},
+        {"webhook-timestamp": "\uff11700000000"},
+        {"webhook-timestamp": "+1700000000"},
+        {"webhook-timestamp": "1_700_000_000"},
     ],
 )
 def test_any_change_is_noticed(change: dict[str, str]) -> None:

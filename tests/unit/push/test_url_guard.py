@@ -27,6 +27,8 @@ def guard(*allowed: str, **names: Sequence[str]) -> UrlGuard:
         "100.127.255.255",
         "127.0.0.1",
         "127.255.255.255",
+        "100.100.100.200",
+        "168.63.129.16",
         "169.254.169.254",
         "172.16.0.1",
         "172.31.255.255",
@@ -45,6 +47,8 @@ def guard(*allowed: str, **names: Sequence[str]) -> UrlGuard:
         "::ffff:10.0.0.1",
         "::ffff:127.0.0.1",
         "::ffff:169.254.169.254",
+        "::ffff:168.63.129.16",
+        "::ffff:0:10.0.0.1",
         "64:ff9b::a00:1",
         "2001::1",
         "2001:db8::1",
@@ -52,8 +56,12 @@ def guard(*allowed: str, **names: Sequence[str]) -> UrlGuard:
         "fc00::1",
         "fd12:3456::1",
         "fe80::1",
+        "fd00:ec2::254",
         "fec0::1",
         "ff02::1",
+        "3fff::1",
+        "4000::1",
+        "5f00::1",
     ],
 )
 def test_an_address_that_is_not_public_is_internal(address: str) -> None:
@@ -103,6 +111,8 @@ async def test_a_scoped_address_counts_as_its_address() -> None:
         "http://",
         "http:///path",
         "http://:80/",
+        "http://./",
+        "http://..:80/",
         "http://hooks.example.com:0/",
         "http://hooks.example.com:99999/",
         "http://hooks.example.com:x/",
@@ -169,9 +179,19 @@ def test_a_malformed_entry_of_the_allow_list_is_an_error(entry: str) -> None:
         UrlGuard([entry])
 
 
-async def test_the_checked_address_takes_the_place_of_the_name() -> None:
+async def test_the_parts_of_a_url_are_kept_as_they_were_written() -> None:
     destination = await guard(hooks_example_com=["2606:4700::1111"]).check(
         "https://hooks.example.com:8443/a/b?c=d#fragment"
     )
     assert destination.host_header == "hooks.example.com:8443"
-    assert destination.url_at(destination.addresses[0]) == "https://[2606:4700::1111]:8443/a/b?c=d"
+    assert destination.target == "/a/b?c=d"
+    assert destination.addresses == ("2606:4700::1111",)
+
+
+async def test_a_refusal_does_not_say_what_a_name_resolves_to() -> None:
+    texts: set[str] = set()
+    for names in ({"wiki_corp": ["10.0.0.1"]}, {"wiki_corp": ["fd00::1", PUBLIC]}, {}):
+        with pytest.raises(UrlRefusedError) as refusal:
+            await guard(**names).check("http://wiki.corp/")
+        texts.add(str(refusal.value))
+    assert len(texts) == 1
