@@ -44,16 +44,20 @@ def check_message(request: SendMessageRequest, context: ServerCallContext, card:
         raise PushNotificationNotSupportedError
 
 
-def check_task_id(task_id: str) -> None:
+def check_task_id(task_id: str, prefix: str = "") -> None:
     """Check the id that a client has chosen for a new task.
 
     Raises:
-        InvalidParamsError: It cannot stand in a URL path as it is.
+        InvalidParamsError: It cannot stand in a URL path as it is, or does not begin as it has to.
     """
     if not _TASK_ID.fullmatch(task_id):
         raise InvalidParamsError(
             f"message.taskId {task_id[:50]!r} cannot name a new task. Use 1 to 200 of the "
             "characters A-Z a-z 0-9 . _ ~ -"
+        )
+    if not task_id.startswith(prefix):
+        raise InvalidParamsError(
+            f"message.taskId {task_id[:50]!r} cannot name a new task. Begin it with {prefix!r}."
         )
 
 

@@ -36,7 +36,9 @@ class HandlerOptions:
             task it made, for as long as the namespace keeps closed workflows.
         client_task_ids: A first message may name the task it makes (orchestrators derive such ids
             from their own). The specification lets only the server choose; the ids are shared by
-            all owners, so whoever guesses one learns that it is taken.
+            all owners, so whoever guesses one learns that it is taken. A text is what the ids have
+            to begin with: give one in a namespace that other applications use too, or a client may
+            take the id that a workflow of theirs is yet to have.
         direct_message_wait: How long a stream, or a send with returnImmediately, waits for the
             agent's first word, so that an agent that answers with a Message gets through as one.
             Zero for agents that always make tasks.
@@ -64,7 +66,7 @@ class HandlerOptions:
     owner_of: Callable[[ServerCallContext], str] = user_name
     groups_of: Callable[[ServerCallContext], frozenset[str]] = no_groups
     idempotent_sends: bool = True
-    client_task_ids: bool = False
+    client_task_ids: bool | str = False
     direct_message_wait: timedelta = timedelta(milliseconds=500)
     cancel_wait: timedelta = timedelta(seconds=8)
     blocking_limit: timedelta | None = None
