@@ -19,7 +19,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log import wire
-from a2a_temporal._log.reading import NoTaskError
+from a2a_temporal._log.reading import NoTaskError, converter_of
 from a2a_temporal._worker.push_lane import Lane, PushEnd, PushStart, parse_lanes
 from a2a_temporal._worker.push_log import Position, PushLog, PushLogs, present_configs
 
@@ -245,7 +245,7 @@ async def _start(client: Client, described: WorkflowExecutionDescription) -> Pus
     workflow = client.get_workflow_handle(described.id, run_id=described.run_id)
     async for event in workflow.fetch_history_events(page_size=1):
         payloads = event.workflow_execution_started_event_attributes.input.payloads
-        (start,) = await client.data_converter.decode(payloads, [PushStart])
+        (start,) = await converter_of(client, described.id).decode(payloads, [PushStart])
         return start
     raise LookupError(f"workflow {described.id!r} has no history")
 

@@ -15,12 +15,15 @@ from temporalio.service import RPCError, RPCStatusCode
 from a2a_temporal._cli.findings import Finding, Level
 from a2a_temporal._encryption import KEYS_VARIABLE
 from a2a_temporal._log import wire
-from a2a_temporal._log.history import LogUnreadableError, start_of
+from a2a_temporal._log.history import start_of
+from a2a_temporal._log.payloads import LogUnreadableError
+from a2a_temporal._log.reading import converter_of
 from a2a_temporal._storage import STORAGE_VARIABLE
 
 _CALL = timedelta(seconds=5)
 _NEWEST = 20
 _NAME = "payloads"
+_ENCRYPTED = b"binary/encrypted"
 
 
 async def payloads(client: Client) -> Finding:
@@ -99,21 +102,25 @@ async def _fault(client: Client, start: HistoryEvent) -> str:
     """Return why a task cannot be read here and what to set; empty when it can."""
     if _payload(start).external_payloads and client.data_converter.external_storage is None:
         return f"it lies in external storage, and none is set here; set {STORAGE_VARIABLE}"
+    payload = _payload(start)
+    workflow_id = start.workflow_execution_started_event_attributes.workflow_id
     try:
-        if await start_of(start, client.data_converter) is not None:
-            return ""
+        await start_of(start, converter_of(client, workflow_id), expected=True)
     except LogUnreadableError as error:
-        if error.__cause__ is not None:
-            return str(error.__cause__)
-        return (
-            f"it is encrypted with key {_key_of(_payload(start))!r}, and no key is set here; set "
-            f"{KEYS_VARIABLE} as servers and workers have it"
-        )
-    encoding = _payload(start).metadata.get("encoding", b"").decode(errors="replace")
-    return (
-        f"its start is {encoding!r}, which this process does not understand: a codec of your own "
-        "is unknown to the command line"
-    )
+        keyless = client.data_converter.payload_codec is None
+        if keyless and payload.metadata.get("encoding") == _ENCRYPTED:
+            return (
+                f"it is encrypted with key {_key_of(payload)!r}, and no key is set here; set "
+                f"{KEYS_VARIABLE} as servers and workers have it"
+            )
+        if isinstance(error.__cause__, KeyError):  # of a converter that does not know the encoding
+            encoding = payload.metadata.get("encoding", b"").decode(errors="replace")
+            return (
+                f"its start is {encoding!r}, which this process does not understand: a codec of "
+                "your own is unknown to the command line"
+            )
+        return str(error.__cause__ or error)
+    return ""
 
 
 def _payload(start: HistoryEvent) -> Payload:

@@ -1,14 +1,14 @@
 """From Temporal history events to entries: the reader's way into the log."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
-from temporalio.api.common.v1 import Payload
 from temporalio.api.enums.v1 import EventType
-from temporalio.api.history.v1 import HistoryEvent, WorkflowExecutionTerminatedEventAttributes
-from temporalio.common import RawValue
+from temporalio.api.history.v1 import (
+    HistoryEvent,
+    WorkflowExecutionStartedEventAttributes,
+    WorkflowExecutionTerminatedEventAttributes,
+)
 from temporalio.converter import DataConverter
 
 from a2a_temporal._log import wire
@@ -21,14 +21,9 @@ from a2a_temporal._log.entries import (
     parse_signal,
     parse_start,
 )
-
-
-class LogUnreadableError(RuntimeError):
-    """The log cannot be read now: its payloads could not be decoded. Trying again may help."""
-
+from a2a_temporal._log.payloads import LogUnreadableError, decoded
 
 _ENGINE = "history-service"  # as Temporal signs what it terminates by itself
-_ENCRYPTED = b"binary/encrypted"  # as codecs call it by convention, ours included
 
 
 @dataclass(frozen=True)
@@ -76,23 +71,38 @@ def run_of(event: HistoryEvent) -> str:
     return event.workflow_task_failed_event_attributes.new_run_id
 
 
-async def start_of(event: HistoryEvent, converter: DataConverter) -> TaskStart | None:
+def is_marked(started: WorkflowExecutionStartedEventAttributes) -> bool:
+    """Say whether a run's first event shows, without being decoded, that it is an A2A task."""
+    return (
+        wire.AGENT_ATTRIBUTE in started.search_attributes.indexed_fields
+        or wire.START_MEMO in started.memo.fields
+        or started.workflow_type.name == wire.AGENT_WORKFLOW
+    )
+
+
+async def start_of(
+    event: HistoryEvent, converter: DataConverter, *, expected: bool = False
+) -> TaskStart | None:
     """Read a run's first event; ``None`` when the workflow is no A2A task.
+
+    Args:
+        event: The event.
+        converter: The converter of the workflow.
+        expected: The workflow is one that runs tasks, whatever its first event shows.
 
     Raises:
         LogUnreadableError: It is one, and cannot be decoded here.
     """
     started = event.workflow_execution_started_event_attributes
-    if wire.START_MEMO in started.memo.fields:
-        return parse_start(await decoded([started.memo.fields[wire.START_MEMO]], converter))
-    payloads = started.input.payloads
-    encrypted = [each.metadata.get("encoding") for each in payloads[:1]] == [_ENCRYPTED]
-    if encrypted and converter.payload_codec is None:
-        # Other workflows of the namespace may be encrypted too; only tasks have this attribute.
-        if wire.AGENT_ATTRIBUTE in started.search_attributes.indexed_fields:
-            raise LogUnreadableError("The task log is encrypted, and no key is set here")
+    memo = started.memo.fields
+    payloads = [memo[wire.START_MEMO]] if wire.START_MEMO in memo else started.input.payloads[:1]
+    try:
+        return parse_start(await decoded(payloads, converter))
+    except LogUnreadableError:
+        # Other workflows of the namespace may have codecs of their own.
+        if expected or is_marked(started):
+            raise
         return None
-    return parse_start(await decoded(payloads[:1], converter))
 
 
 async def entry_of(event: HistoryEvent, converter: DataConverter) -> Entry | Successor | None:
@@ -138,25 +148,6 @@ async def _close_entry(
 def _engine_reason(terminated: WorkflowExecutionTerminatedEventAttributes) -> str:
     """Return why Temporal itself has terminated a workflow; empty when an operator has."""
     return terminated.reason if terminated.identity == _ENGINE else ""
-
-
-async def decoded(payloads: Sequence[Payload], converter: DataConverter) -> Any:
-    """Decode one payload to plain JSON; a payload that is no JSON reads as ``None``.
-
-    Raises:
-        LogUnreadableError: The payload codec or the external storage failed, so what the payload
-            holds is not known. To skip it would make this reader disagree with the workflow.
-    """
-    if not payloads:
-        return None
-    try:
-        raw: RawValue = (await converter.decode(payloads, [RawValue]))[0]
-    except Exception as error:  # whatever a codec raises
-        raise LogUnreadableError("A payload of the task log could not be decoded") from error
-    try:
-        return converter.payload_converter.from_payload(raw.payload)
-    except Exception:  # whatever a converter raises: the worker drops such a signal as well
-        return None
 
 
 def _event_time(event: HistoryEvent) -> Timestamp:

@@ -13,12 +13,14 @@ from typing import Any, cast
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
+from temporalio.converter import DataConverter
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import CloseEntry, PushConfigEntry
-from a2a_temporal._log.history import decoded, entry_of
-from a2a_temporal._log.reading import history_events
+from a2a_temporal._log.history import entry_of
+from a2a_temporal._log.payloads import decoded
+from a2a_temporal._log.reading import converter_of, history_events
 from a2a_temporal._log.state import (
     LogState,
     PushConfig,
@@ -83,17 +85,19 @@ async def read_late_configs(client: Client, state: LogState) -> LateConfigs:
     number = await _latest(client, task_id)
     if number:
         late.next = number
-        async for event in history_events(client, late.workflow_id, ""):
-            await _read_event(late, event, client)
+        workflow_id = late.workflow_id
+        converter = converter_of(client, workflow_id)
+        async for event in history_events(client, workflow_id, ""):
+            await _read_event(late, event, converter)
     return late
 
 
-async def _read_event(late: LateConfigs, event: HistoryEvent, client: Client) -> None:
+async def _read_event(late: LateConfigs, event: HistoryEvent, converter: DataConverter) -> None:
     started = event.workflow_execution_started_event_attributes
     if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
-        late.restore(await decoded(started.input.payloads[:1], client.data_converter))
+        late.restore(await decoded(started.input.payloads[:1], converter))
         return
-    entry = await entry_of(event, client.data_converter)
+    entry = await entry_of(event, converter)
     if isinstance(entry, PushConfigEntry):
         late.apply(entry)
     elif isinstance(entry, CloseEntry):

@@ -29,6 +29,10 @@ class Shelf(Generic[K, V]):
         while len(self._kept) > self._most or self._bytes > self._most_bytes:
             self.take(next(iter(self._kept)))
 
+    def get(self, key: K) -> V | None:
+        """Look at a value without using it; ``None`` where there is none."""
+        return self._kept.get(key, (None, 0))[0]
+
     def take(self, key: K) -> V | None:
         """Take a value off the shelf; ``None`` where there is none."""
         value, size = self._kept.pop(key, (None, 0))

@@ -23,7 +23,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
-from a2a_temporal._log.history import LogUnreadableError
+from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.reading import NoTaskError, read_log
 from a2a_temporal._log.requests import (
     Answer,
@@ -42,6 +42,7 @@ from a2a_temporal._server.engine_errors import (
     is_closed_workflow,
     is_missing_workflow,
     is_unreadable,
+    why_unreadable,
     within,
 )
 from a2a_temporal._server.followers import Followers
@@ -204,7 +205,7 @@ class Approvals:
             raise
         except LogUnreadableError as error:
             if is_unreadable(error):
-                raise UnreadableTaskError(task_id) from error.__cause__ or error
+                raise UnreadableTaskError(task_id) from why_unreadable(error)
             raise
         if not person.may_see(waiting.state):
             raise UnknownTaskError(task_id)

@@ -7,10 +7,13 @@ from typing import Any, Protocol, cast
 from a2a.server.context import ServerCallContext
 from a2a.types.a2a_pb2 import SendMessageConfiguration, SendMessageRequest
 from a2a.utils.errors import InvalidParamsError
+from temporalio.api.history.v1 import WorkflowExecutionStartedEventAttributes
 
+from a2a_temporal._log import wire
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal._log.state import LogState
 from a2a_temporal._server.options import HandlerOptions
+from a2a_temporal._server.visibility import keyword, keywords
 
 _NAMESPACE = uuid.UUID("2c9c6f52-3f3c-5d39-8f45-3b1f3b4a9c11")
 
@@ -39,6 +42,30 @@ class Caller:
         if (start.agent, start.tenant) != (self.agent, self.tenant):
             return False
         return start.owner == self.owner or bool(self.names & state.approvers)
+
+    def may_be_shown(self, state: LogState) -> bool:
+        """Say whether a task may turn out to exist for this caller, by the start of its log.
+
+        Only workflows of authors ask others than the owner.
+        """
+        start = state.start
+        if (start.agent, start.tenant) != (self.agent, self.tenant):
+            return False
+        return start.owner == self.owner or bool(self.names)
+
+    def may_be_shown_by(self, started: WorkflowExecutionStartedEventAttributes) -> bool | None:
+        """Say the same by what is not encrypted; ``None`` where that does not show it."""
+        wanted = {
+            wire.AGENT_ATTRIBUTE: self.agent,
+            wire.TENANT_ATTRIBUTE: self.tenant,
+            wire.OWNER_ATTRIBUTE: self.owner,
+        }
+        known = keywords(started.search_attributes)
+        if not known.keys() >= wanted.keys():
+            return None
+        foreign = {name for name, value in wanted.items() if known[name] != keyword(value)}
+        asked = self.names and started.workflow_type.name != wire.AGENT_WORKFLOW
+        return not foreign or (foreign == {wire.OWNER_ATTRIBUTE} and bool(asked))
 
     def owns(self, state: LogState) -> bool:
         """Say whether a task is this caller's own, not one that others ask him to decide."""

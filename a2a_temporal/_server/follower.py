@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from a2a.types.a2a_pb2 import Part, Task, TaskState, TaskStatusUpdateEvent
+from a2a.types.a2a_pb2 import Task, TaskState, TaskStatusUpdateEvent
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
@@ -27,13 +27,21 @@ from a2a_temporal._log.entries import Entry, EventsEntry
 from a2a_temporal._log.fold import fold
 from a2a_temporal._log.history import Successor, entry_of, keeps_its_id, run_of
 from a2a_temporal._log.protojson import StreamEvent
-from a2a_temporal._log.reading import NoTaskError, begun, history_events
+from a2a_temporal._log.reading import (
+    NoTaskError,
+    PageSize,
+    RenderResult,
+    begun,
+    converter_of,
+    history_events,
+)
 from a2a_temporal._log.state import LogState, state_name
 from a2a_temporal._reconnecting import reconnecting
 
 _POLL_TIMEOUT = timedelta(seconds=65)
 _SHORT_RPC_TIMEOUT = timedelta(seconds=5)
-# Temporal gives at most 256 batches of events a page: a page of fewer events is the last one.
+# Temporal gives at most 256 batches of events a page. One of fewer events than batches were asked
+# for is the last one.
 _PAGE_EVENTS = 256
 _FIRST_PAGE = 0.5
 _KEPT_EVENTS = 10_000
@@ -49,9 +57,6 @@ _STEPS = frozenset(
 
 UNREAD = sys.maxsize
 """Position of a reader that wants nothing of what the log holds already."""
-
-RenderResult = Callable[[Any], list[Part]]
-"""Turns the result of a plain workflow into the parts of an artifact."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,9 @@ class Follower:
         self._run_id = ""
         self._pinned_run_id = ""
         self._token = b""
+        self._size = PageSize(_PAGE_EVENTS)
+        self._asked = 0
+        self._converter = client.data_converter
         self._last_event_id = 0
         self._building: LogState | None = None
         self._rebuilding = True
@@ -214,10 +222,12 @@ class Follower:
             temporalio.service.RPCError: Temporal did not answer, or the workflow is gone.
         """
         run_id = self._pinned_run_id if self._token else self._known_run_id
+        loop = asyncio.get_running_loop()
+        self._asked, began = self._size.batches, loop.time()
         request = GetWorkflowExecutionHistoryRequest(
             namespace=self._client.namespace,
             execution=WorkflowExecution(workflow_id=self.task_id, run_id=run_id),
-            maximum_page_size=_PAGE_EVENTS,
+            maximum_page_size=self._asked,
             next_page_token=self._token,
             wait_new_event=True,
         )
@@ -226,6 +236,8 @@ class Follower:
                 request, timeout=_POLL_TIMEOUT
             )
         )
+        if len(page.history.events) >= self._asked:  # or it may have waited for some
+            self._size.note(page.ByteSize(), loop.time() - began)
         self._reading = True
         try:
             await self._read_page(page)
@@ -244,6 +256,7 @@ class Follower:
             temporalio.service.RPCError: Temporal did not answer, or the workflow is gone.
         """
         successor: Successor | None = None
+        self._converter = converter_of(self._client, self.task_id)
         self._reading = True
         try:
             async for event in history_events(self._client, self.task_id, self._known_run_id):
@@ -284,6 +297,7 @@ class Follower:
         return True
 
     async def _read_page(self, page: GetWorkflowExecutionHistoryResponse) -> None:
+        self._converter = converter_of(self._client, self.task_id)
         events = page.history.events
         successor: Successor | None = None
         for event in events:
@@ -325,7 +339,7 @@ class Follower:
             if newer and newer != self._run_id:  # it was reset, or started anew
                 self._rebuilding = True
                 return Successor(newer)
-        entry = await entry_of(event, self._client.data_converter)
+        entry = await entry_of(event, self._converter)
         self.entries += entry is not None
         if isinstance(entry, Successor):
             return entry
@@ -359,7 +373,7 @@ class Follower:
     async def _is_last(self, page: GetWorkflowExecutionHistoryResponse) -> bool:
         """Say whether the log held no more than ``page`` when we read it."""
         events = page.history.events
-        if len(events) < _PAGE_EVENTS or not page.next_page_token:
+        if len(events) < self._asked or not page.next_page_token:
             return True
         return events[-1].event_id >= (await self._describe()).history_length
 

@@ -18,7 +18,7 @@ from collections.abc import AsyncGenerator
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from a2a_temporal._log.history import LogUnreadableError
+from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.reading import NoTaskError
 from a2a_temporal._log.shelf import Shelf
 from a2a_temporal._server.changes import Changes
@@ -27,6 +27,7 @@ from a2a_temporal._server.engine_errors import (
     is_out_of_polls,
     is_passing,
     is_unreadable,
+    why_unreadable,
 )
 from a2a_temporal._server.follower import UNREAD, Follower, Reader, RenderResult
 
@@ -277,7 +278,7 @@ class Followers:
         if follower.unreadable_since is None:
             follower.unreadable_since = now
             logger.warning(
-                "Task %s cannot be read here now: %s", follower.task_id, error.__cause__ or error
+                "Task %s cannot be read here now: %s", follower.task_id, why_unreadable(error)
             )
         return is_unreadable(error) and now - follower.unreadable_since >= _UNREADABLE_FOR
 

@@ -32,7 +32,6 @@ from a2a.types.a2a_pb2 import (
 from a2a.utils.errors import (
     PushNotificationNotSupportedError,
     TaskNotCancelableError,
-    TaskNotFoundError,
     UnsupportedOperationError,
 )
 from a2a.utils.task import apply_history_length, validate_history_length
@@ -45,7 +44,7 @@ from a2a_temporal._server import push_answers, push_configs
 from a2a_temporal._server.call import Caller, TenantRequest, caller
 from a2a_temporal._server.cards import asking, extended_card
 from a2a_temporal._server.decorators import requires, validated
-from a2a_temporal._server.engine_errors import answered
+from a2a_temporal._server.engine_errors import answered, not_found
 from a2a_temporal._server.follower import Cursor, LogEvent, Reader
 from a2a_temporal._server.listing import Listing
 from a2a_temporal._server.options import HandlerOptions
@@ -343,7 +342,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         scope = self._caller(params, context)
         state = await self._tasks.read(scope, params.task_id)
         if not scope.owns(state):
-            raise TaskNotFoundError
+            raise not_found(params.task_id)
         return await self._push_configs.known(state)
 
     def _caller(self, params: TenantRequest, context: ServerCallContext) -> Caller:

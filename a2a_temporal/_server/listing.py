@@ -16,7 +16,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar, cast
 
-from a2a.types.a2a_pb2 import ListTasksRequest, ListTasksResponse, Task, TaskState
+from a2a.types.a2a_pb2 import (
+    ListTasksRequest,
+    ListTasksResponse,
+    Task,
+    TaskState,
+    TaskStatus,
+)
 from a2a.utils.constants import DEFAULT_LIST_TASKS_PAGE_SIZE
 from a2a.utils.errors import (
     InternalError,
@@ -29,7 +35,7 @@ from temporalio.client import Client
 
 from a2a_temporal._log.state import LogState
 from a2a_temporal._server.call import Caller
-from a2a_temporal._server.engine_errors import engine_errors, is_unreadable, within
+from a2a_temporal._server.engine_errors import engine_errors, is_late, is_unreadable, within
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.task_index import TaskFilter, TaskIndex, TaskRow
 from a2a_temporal._server.tasks import Tasks
@@ -85,7 +91,8 @@ class Listing:
         """Return one page of the caller's tasks, newest status first.
 
         Visibility is late, never wrong: a task whose log no longer matches is left out. What it may
-        take is bounded, and each reading of a log; how many logs there are to read is not.
+        take is bounded, and each reading of a log; how many logs there are to read is not. A task
+        whose log cannot be read in time is shown as visibility knows it.
 
         Raises:
             InvalidParamsError: A value is out of its range, or the token is not of this list.
@@ -93,26 +100,26 @@ class Listing:
             InternalError: Temporal cannot be reached now.
         """
         wanted, size, after = _parse(caller, params)
-        found = _Bound(self._options.answered_within)
+        visibility = _Bound(self._options.answered_within)
         index = TaskIndex(self._client, wanted, timeout=self._options.read_timeout)
         walk = _Walk(index, size, after)
         tasks: dict[str, Task] = {}
         dropped = 0
         async with engine_errors(), self._tasks.indexing():
-            await found.awaiting(self._tasks.start())
+            await visibility.awaiting(self._tasks.start())
             if not self._tasks.indexed:
                 raise UnsupportedOperationError("Tasks cannot be listed at this server.")
             if after is None:
-                await found.awaiting(index.look(_WINDOW_ROWS))
-            total = await found.awaiting(index.count(wanted.after, None))
+                await visibility.awaiting(index.look(_WINDOW_ROWS))
+            total = await visibility.awaiting(index.count(wanted.after, None))
             while len(tasks) < size:
-                rows = await found.awaiting(walk.take(size - len(tasks)))
+                rows = await visibility.awaiting(walk.take(size - len(tasks)))
                 if not rows:
                     break
-                states = await self._read_all(caller, rows, wanted)
-                tasks |= {state.task.id: _as_asked(state, params) for state in states}
-                dropped += len(rows) - len(states)
-            token = await found.awaiting(walk.token(_digest(caller, wanted)))
+                found = await self._read_all(caller, rows, wanted, params)
+                tasks |= {task.id: task for task in found}
+                dropped += len(rows) - len(found)
+            token = await visibility.awaiting(walk.token(_digest(caller, wanted)))
         logger.debug("Listed %d tasks with %d visibility calls", len(tasks), index.calls)
         return ListTasksResponse(
             tasks=sorted(tasks.values(), key=_sort_key, reverse=True),
@@ -122,38 +129,54 @@ class Listing:
         )
 
     async def _read_all(
-        self, caller: Caller, rows: list[TaskRow], wanted: TaskFilter
-    ) -> list[LogState]:
+        self, caller: Caller, rows: list[TaskRow], wanted: TaskFilter, params: ListTasksRequest
+    ) -> list[Task]:
         room = asyncio.Semaphore(_READS_AT_ONCE)
 
-        async def read(row: TaskRow) -> LogState | None:
+        async def read(row: TaskRow) -> Task | None:
             async with room:
                 try:
-                    return await self._read(caller, row, wanted)
+                    state = await self._read(caller, row, wanted)
                 except InternalError as error:
-                    if error.__cause__ is None or not is_unreadable(error.__cause__):
-                        raise
                     # The other tasks must not be lost to their owner with this one.
+                    if is_late(error.__cause__):
+                        return await self._as_known(row, params)
+                    if not is_unreadable(error.__cause__):
+                        raise
                     logger.error("Task %s is left out of a list: it cannot be read", row.task_id)
                     return None
+                return _as_asked(state, params) if state is not None else None
 
-        states = await asyncio.gather(*(read(row) for row in rows))
-        return [state for state in states if state is not None]
+        tasks = await asyncio.gather(*(read(row) for row in rows))
+        return [task for task in tasks if task is not None]
+
+    async def _as_known(self, row: TaskRow, params: ListTasksRequest) -> Task | None:
+        """Return a task whose log cannot be read in time, as visibility knows it."""
+        if params.include_artifacts or (row.closed and not await self._is_newest(row)):
+            logger.warning("Task %s is left out of a list: its log takes too long", row.task_id)
+            return None
+        logger.warning("Task %s is listed without history: its log takes too long", row.task_id)
+        task = Task(id=row.task_id, status=TaskStatus(state=row.state))
+        task.status.timestamp.FromMilliseconds(row.at)
+        task.context_id = self._tasks.context_of(row.task_id) or params.context_id or row.context_id
+        return task
+
+    async def _is_newest(self, row: TaskRow) -> bool:
+        """Say whether a row is of its task's newest run: one that a reset has replaced is not."""
+        with contextlib.suppress(TaskNotFoundError):  # deleted just now
+            return await self._tasks.newest_run(row.task_id) == row.run_id
+        return False
 
     async def _read(self, caller: Caller, row: TaskRow, wanted: TaskFilter) -> LogState | None:
         """Return a task's log if the task is still what the list asks for."""
         try:
-            state = await self._tasks.read(caller, row.task_id)
+            state = await self._tasks.read(caller, row.task_id, limit=self._options.read_timeout)
         except TaskNotFoundError:
             return None
         if not _matches(state, wanted):
             return None
         if row.closed and _sort_key(state.task) != (row.at, row.task_id):
-            # A run that a reset has replaced keeps its row; the task is where the newest run is.
-            with contextlib.suppress(TaskNotFoundError):  # deleted just now
-                newest = await self._tasks.newest_run(row.task_id)
-                return state if newest == row.run_id else None
-            return None
+            return state if await self._is_newest(row) else None
         return state
 
 

@@ -1,12 +1,10 @@
 """One task as the people see it whom it waits for, and the query that finds such tasks."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timezone
-from typing import Any, Literal
+from typing import Literal
 
 from a2a.types.a2a_pb2 import Message, Role
-from temporalio.api.common.v1 import Payload
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
 from temporalio.converter import DataConverter
@@ -14,7 +12,8 @@ from temporalio.converter import DataConverter
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import MessageEntry, now_text, parse_signal
 from a2a_temporal._log.history import keeps_its_id
-from a2a_temporal._log.reading import read_log
+from a2a_temporal._log.payloads import decoded
+from a2a_temporal._log.reading import converter_of, read_log
 from a2a_temporal._log.requests import (
     ANYONE,
     Answer,
@@ -164,7 +163,7 @@ async def read_waiting(client: Client, task_id: str) -> Waiting:
     state = await read_log(client, task_id, watch=tail.watch)
     pending: list[Pending] = []
     for event in tail.signals:
-        answer = await _answer_in(event, client.data_converter)
+        answer = await _answer_in(event, converter_of(client, task_id))
         if answer is not None:
             at = event.event_time.ToDatetime(tzinfo=timezone.utc)
             pending.append(Pending(answer, now_text(at)))
@@ -213,7 +212,9 @@ class _Tail:
 async def _answer_in(event: HistoryEvent, converter: DataConverter) -> Answer | None:
     signaled = event.workflow_execution_signaled_event_attributes
     name = signaled.signal_name
-    value = await _decode(signaled.input.payloads[:1], converter)
+    if name not in wire.TASK_SIGNALS:  # one of the author's, with a content of its own
+        return None
+    value = await decoded(signaled.input.payloads[:1], converter)
     if name == wire.DECISION_SIGNAL:
         return parse_decision(value)
     if name in _BY_HAND:
@@ -227,12 +228,3 @@ async def _answer_in(event: HistoryEvent, converter: DataConverter) -> Answer | 
         by = str(entry.request.get("user", ""))
         return Answer("answer", by=by, door="a2a", answer=text, token=entry.message.message_id)
     return None
-
-
-async def _decode(payloads: Sequence[Payload], converter: DataConverter) -> Any:
-    if not payloads:
-        return None
-    try:
-        return (await converter.decode(payloads, [Any]))[0]  # pyright: ignore[reportArgumentType] # Any is the documented hint for "as JSON says"
-    except (RuntimeError, KeyError, TypeError, ValueError):
-        return None

@@ -18,7 +18,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log.history import Successor, entry_of
-from a2a_temporal._log.reading import NoTaskError, begun, history_events
+from a2a_temporal._log.reading import NoTaskError, begun, converter_of, history_events
 from a2a_temporal._log.state import LogState
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.engine_errors import is_missing_workflow
@@ -183,11 +183,12 @@ async def _read_run(
 ) -> _Run:
     state: LogState | None = None
     events: list[LogEvent] = []
+    converter = converter_of(client, task_id)
     async for event in history_events(client, task_id, run_id):
         if state is None:
             state = await begun(client, task_id, event, render_result=render_result)
             continue
-        entry = await entry_of(event, client.data_converter)
+        entry = await entry_of(event, converter)
         if isinstance(entry, Successor):
             return _Run(events, entry.run_id)
         if entry is not None:

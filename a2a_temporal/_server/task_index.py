@@ -23,7 +23,7 @@ from a2a_temporal._log.entries import now_text
 from a2a_temporal._log.state import TERMINAL_STATES, state_name
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.engine_errors import within
-from a2a_temporal._server.visibility import indexed, keyword, quote
+from a2a_temporal._server.visibility import HASHED, indexed, keyword, keywords, quote
 
 _T = TypeVar("_T")
 
@@ -43,6 +43,17 @@ _TRANSIENT = (
 
 _STATE = wire.STATE_ATTRIBUTE
 _TERMINAL = {state_name(state) for state in TERMINAL_STATES}
+_STATES = {
+    state_name(state): state
+    for state in (
+        TaskState.TASK_STATE_SUBMITTED,
+        TaskState.TASK_STATE_WORKING,
+        TaskState.TASK_STATE_INPUT_REQUIRED,
+        TaskState.TASK_STATE_AUTH_REQUIRED,
+        *TERMINAL_STATES,
+    )
+}
+_STATUS = "WORKFLOW_EXECUTION_STATUS_"
 # How the engine can end a task that has not ended by itself, and as what that counts.
 _CLOSED_AS = {
     "Completed": TaskState.TASK_STATE_COMPLETED,
@@ -77,6 +88,8 @@ class TaskRow:
     run_id: str
     at: int
     closed: bool
+    state: TaskState
+    context_id: str = ""
 
 
 class TaskIndex:
@@ -240,4 +253,13 @@ def _row(info: WorkflowExecutionInfo) -> TaskRow:
     at = updated or info.start_time.ToMilliseconds()
     if closed and state not in _TERMINAL:
         at = info.close_time.ToMilliseconds()
-    return TaskRow(info.execution.workflow_id, info.execution.run_id, at, closed)
+        status = WorkflowExecutionStatus.Name(info.status).removeprefix(_STATUS)
+        found = _CLOSED_AS.get(status.title().replace("_", ""), TaskState.TASK_STATE_FAILED)
+    else:
+        found = _STATES.get(state, TaskState.TASK_STATE_UNSPECIFIED)
+    context = keywords(info.search_attributes).get(wire.CONTEXT_ATTRIBUTE, "")
+    hashed = context.startswith(HASHED)
+    execution = info.execution
+    return TaskRow(
+        execution.workflow_id, execution.run_id, at, closed, found, "" if hashed else context
+    )

@@ -10,13 +10,14 @@ import logging
 import uuid
 from collections.abc import AsyncGenerator
 from dataclasses import asdict, replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Any
 
 from a2a.types.a2a_pb2 import Message, TaskPushNotificationConfig
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
 from temporalio.api.common.v1 import Payloads, WorkflowExecution
+from temporalio.api.history.v1 import WorkflowExecutionStartedEventAttributes
 from temporalio.api.workflowservice.v1 import SignalWorkflowExecutionRequest
 from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
@@ -27,7 +28,7 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart, entry_time, parse_time
 from a2a_temporal._log.kept import KeptLogs
 from a2a_temporal._log.protojson import from_json, to_json
-from a2a_temporal._log.reading import NoTaskError
+from a2a_temporal._log.reading import Admit, AdmitState, NoTaskError, converter_of
 from a2a_temporal._log.state import LogState, begins_as, state_name
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.call import Caller
@@ -36,6 +37,7 @@ from a2a_temporal._server.engine_errors import (
     engine_errors,
     is_closed_workflow,
     is_outgrown_workflow,
+    not_found,
     within,
 )
 from a2a_temporal._server.follower import Cursor, LogEvent, Reader
@@ -89,7 +91,7 @@ class Tasks:
         self._workflow = plain.type if plain else str(workflow)
         self._render_result = plain.result if plain else None
         self._options = options
-        self._logs = KeptLogs(self._render_result)
+        self._logs = KeptLogs(self._render_result, timeout=options.read_timeout)
         self._followers = Followers(
             client,
             agent=agent,
@@ -142,7 +144,7 @@ class Tasks:
         message = from_json(start.message, Message())
         written = asdict(start)
         state = state_name(begins_as(start))
-        async with engine_errors():
+        async with engine_errors(start.task_id):
             try:
                 started = partial(
                     self._client.start_workflow,
@@ -201,7 +203,7 @@ class Tasks:
         if self._plain is not None:
             signal = _answer(self._plain, message)
             headers = {wire.MESSAGE_HEADER: entry}
-        async with engine_errors():
+        async with engine_errors(state.task.id):
             try:
                 signaled = self._signal(state.task.id, signal, headers, message.message_id)
                 await within(self._options.read_timeout, signaled)
@@ -218,40 +220,70 @@ class Tasks:
             InternalError: Temporal cannot be reached now.
         """
         workflow = self._client.get_workflow_handle(task_id)
-        async with engine_errors():
+        async with engine_errors(task_id):
             with contextlib.suppress(WorkflowAlreadyStartedError):
                 limit = self._options.read_timeout
                 await within(limit, reconnecting(lambda: workflow.cancel(rpc_timeout=limit)))
 
-    async def read(self, caller: Caller, task_id: str) -> LogState:
+    async def read(
+        self, caller: Caller, task_id: str, *, limit: timedelta | None = None
+    ) -> LogState:
         """Return what a task's log says now.
+
+        Whose task it is, is decided by the first event of its history, before the rest is read. A
+        log that takes longer to read than an operation may, or the limit, is read on by the next
+        one.
 
         Raises:
             TaskNotFoundError: There is no such task for this caller.
             InternalError: Temporal cannot be reached now.
         """
-        state = await self.log(task_id)
+        admit = partial(self._admit, caller)
+        state = await self.log(task_id, admit=admit, admit_state=caller.may_be_shown, limit=limit)
         if not caller.may_see(state):
-            raise TaskNotFoundError
+            raise not_found(task_id)
         return state
 
-    async def log(self, task_id: str) -> LogState:
+    async def log(
+        self,
+        task_id: str,
+        *,
+        admit: Admit | None = None,
+        admit_state: AdmitState | None = None,
+        limit: timedelta | None = None,
+    ) -> LogState:
         """Return what a task's log says now, whoever may see it.
 
-        A log that takes longer to read than a call may is read on by the next call.
-
         Raises:
-            TaskNotFoundError: There is no such task.
+            TaskNotFoundError: There is no such task, or none that is admitted.
             InternalError: Temporal cannot be reached now.
         """
         _check_id(task_id)
-        async with engine_errors():
+        async with engine_errors(task_id):
             try:
-                return await within(
-                    self._options.read_timeout, self._logs.read(self._client, task_id)
+                reading = self._logs.read(
+                    self._client, task_id, admit=admit, admit_state=admit_state
                 )
+                return await within(limit or self._options.answered_within, reading)
             except NoTaskError as error:
-                raise TaskNotFoundError from error
+                raise not_found(task_id) from error
+
+    def context_of(self, task_id: str) -> str:
+        """Return the contextId of a task that was read here lately, in part at least."""
+        return self._logs.context_of(task_id)
+
+    def _admit(
+        self, caller: Caller, started: WorkflowExecutionStartedEventAttributes
+    ) -> bool | None:
+        """Decide whose task it is before anything is decoded, as far as that shows.
+
+        Where a namespace has no search attributes, a workflow of the agent's own type and queue is
+        taken for a task that cannot be decoded, not for a workflow of others.
+        """
+        shown = caller.may_be_shown_by(started)
+        if shown is None and started.workflow_type.name == self._workflow:
+            return True if started.task_queue.name == self._task_queue else None
+        return shown
 
     async def newest_run(self, task_id: str) -> str:
         """Return the id of the run in which a task is now.
@@ -261,7 +293,7 @@ class Tasks:
         """
         workflow = self._client.get_workflow_handle(task_id)
         limit = self._options.read_timeout
-        async with engine_errors():
+        async with engine_errors(task_id):
             described = reconnecting(lambda: workflow.describe(rpc_timeout=limit))
             return (await within(limit, described)).run_id
 
@@ -288,7 +320,7 @@ class Tasks:
         if after is None:
             return None
         limit = self._options.read_timeout
-        async with engine_errors():
+        async with engine_errors(task_id):
             reading = events_after(
                 self._client, task_id, after, timeout=limit, render_result=self._render_result
             )
@@ -309,10 +341,10 @@ class Tasks:
             InternalError: Temporal cannot be reached now.
         """
         _check_id(task_id)
-        async with engine_errors(), contextlib.AsyncExitStack() as stack:
+        async with engine_errors(task_id), contextlib.AsyncExitStack() as stack:
             try:
                 reader = await within(
-                    self._options.read_timeout,
+                    self._options.answered_within,
                     stack.enter_async_context(
                         self._followers.follow(
                             task_id, from_start=known is None, run_id=known.run_id if known else ""
@@ -320,10 +352,10 @@ class Tasks:
                     ),
                 )
                 if not caller.may_see(reader.state):
-                    raise TaskNotFoundError
+                    raise not_found(task_id)
                 yield reader
             except NoTaskError as error:
-                raise TaskNotFoundError from error
+                raise not_found(task_id) from error
 
     def _check_room(self, state: LogState) -> None:
         """Keep room in a run for what the agent of a task has yet to say.
@@ -349,7 +381,7 @@ class Tasks:
     async def _signal(
         self, task_id: str, signal: Signal, headers: dict[str, Any], message_id: str
     ) -> None:
-        converter = self._client.data_converter
+        converter = converter_of(self._client, task_id)
         if not headers:
             workflow = self._client.get_workflow_handle(task_id)
             await reconnecting(lambda: workflow.signal(signal.name, args=signal.args))
@@ -426,4 +458,4 @@ def _check_id(task_id: str) -> None:
         TaskNotFoundError: It is the id of no task.
     """
     if not 0 < len(task_id.encode()) <= _LONGEST_ID:
-        raise TaskNotFoundError
+        raise not_found(task_id)

@@ -12,6 +12,8 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart, parse_time
 
 _LONGEST_KEYWORD = 200
+HASHED = "sha256:"
+"""What a value begins with that is indexed by its hash."""
 _PLAIN = re.compile(r"[\w .:@/+=,~()#&!-]+")
 
 
@@ -28,9 +30,9 @@ def keyword(value: str) -> str:
     characters, wildcards and outer blanks.
     """
     plain = _PLAIN.fullmatch(value) is not None and value == value.strip()
-    if plain and len(value.encode()) <= _LONGEST_KEYWORD and not value.startswith("sha256:"):
+    if plain and len(value.encode()) <= _LONGEST_KEYWORD and not value.startswith(HASHED):
         return value
-    return "sha256:" + hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+    return HASHED + hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def indexed(attributes: SearchAttributes) -> tuple[str, int]:
@@ -45,6 +47,19 @@ def indexed(attributes: SearchAttributes) -> tuple[str, int]:
         str(json.loads(state)) if state else "",
         parse_time(json.loads(updated)).ToMilliseconds() if updated else 0,
     )
+
+
+def keywords(attributes: SearchAttributes) -> dict[str, str]:
+    """Return the attributes that hold a text."""
+    found: dict[str, str] = {}
+    for name, payload in attributes.indexed_fields.items():
+        try:
+            value = json.loads(payload.data)
+        except ValueError:
+            continue
+        if isinstance(value, str):
+            found[name] = value
+    return found
 
 
 def start_attributes(start: TaskStart, state: str, at: datetime) -> TypedSearchAttributes:

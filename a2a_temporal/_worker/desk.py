@@ -39,6 +39,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._worker.case import Case, how_to_answer, question
     from a2a_temporal._worker.current_details import current_details
     from a2a_temporal._worker.details import validated
+    from a2a_temporal._worker.received import on_signal
     from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
 
 _APPROVERS = SearchAttributeKey.for_keyword_list(wire.APPROVERS_ATTRIBUTE)
@@ -87,8 +88,8 @@ class Desk:
                     "answers. Give it another name.",
                     non_retryable=True,
                 )
-            workflow.set_signal_handler(signal, self._receiver(verdict))
-        workflow.set_signal_handler(wire.DECISION_SIGNAL, self._receive_decision)
+            on_signal(signal, self._receiver(verdict))
+        on_signal(wire.DECISION_SIGNAL, self._receive_decision)
 
     @property
     def open_requests(self) -> list[OpenRequest]:

@@ -26,11 +26,14 @@ from temporalio.worker import (
 
 from a2a_temporal import errors
 from a2a_temporal._log import wire
+from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.protojson import from_json, to_json
 from a2a_temporal._worker.calls import CheckedCalls
 from a2a_temporal._worker.failures import client_text, tellable, text_of
 from a2a_temporal._worker.task_run import TaskRun, current_run, in_handler
 
+_OF_THIS_WORKER = (workflow.NondeterminismError, LogUnreadableError)
+"""What another deploy, or another worker, heals: it must keep failing the workflow task."""
 _STATUS_BYTES = 1000
 """More than a status without a text takes."""
 
@@ -109,7 +112,7 @@ async def _log_first() -> None:
 
 def _report(failure: Exception) -> bool:
     run = current_run()
-    if run is None or isinstance(failure, workflow.NondeterminismError):
+    if run is None or isinstance(failure, _OF_THIS_WORKER):
         return False
     run.failure = failure
     return True

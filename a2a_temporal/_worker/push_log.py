@@ -5,8 +5,8 @@ and index among the events that one entry makes, and it stays valid across conti
 """
 
 import asyncio
-import contextlib
 import secrets
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from a2a_temporal._log.fold import fold
 from a2a_temporal._log.history import Successor, entry_of, keeps_its_id, start_of
 from a2a_temporal._log.late_configs import read_late_configs
 from a2a_temporal._log.protojson import StreamEvent
-from a2a_temporal._log.reading import NoTaskError, newest_events
+from a2a_temporal._log.reading import TIMEOUTS, NoTaskError, PageSize, converter_of, newest_events
 from a2a_temporal._log.state import LogState, PushConfig, begin
 from a2a_temporal._reconnecting import reconnecting
 
@@ -91,6 +91,7 @@ class PushLog:
         self._notices: list[Notice] = []
         self._bytes = 0
         self._token = b""
+        self._size = PageSize(_PAGE_EVENTS)
         self._traceparent = ""
         self._reset = False
         self._reading = asyncio.Lock()
@@ -139,23 +140,40 @@ class PushLog:
         async with self._reading:
             if self.broken:
                 return
-            self.broken = True
             while not self.closed:
-                page = await self._next_page()
+                asked = self._size.batches
+                page = await self._sized_page()
                 if page is None:
                     break
-                full = len(page.history.events) >= _PAGE_EVENTS
+                full = len(page.history.events) >= asked
+                self.broken = True
                 moved = await self._read_page(page)
+                self.broken = False
                 if not (full or moved or thoroughly):
                     break
-            self.broken = False
+
+    async def _sized_page(self) -> GetWorkflowExecutionHistoryResponse | None:
+        """Return the next page, of a size that comes in time; ``None`` when there is nothing new.
+
+        Where none comes in time the log is what it was, and is read on by the next call.
+        """
+        asked, began = self._size.batches, time.monotonic()
+        try:
+            page = await self._next_page()
+        except RPCError as error:
+            self._size.shrink()
+            self.broken = error.status not in TIMEOUTS
+            raise
+        if page is not None and len(page.history.events) >= asked:
+            self._size.note(page.ByteSize(), time.monotonic() - began)
+        return page
 
     async def _next_page(self) -> GetWorkflowExecutionHistoryResponse | None:
         """Return the next page; ``None`` when there is nothing new."""
         request = GetWorkflowExecutionHistoryRequest(
             namespace=self._client.namespace,
             execution=WorkflowExecution(workflow_id=self.task_id, run_id=self.next.run_id),
-            maximum_page_size=_PAGE_EVENTS,
+            maximum_page_size=self._size.batches,
             next_page_token=self._token,
             # Not to wait, but to get a token with which to read on later.
             wait_new_event=True,
@@ -211,7 +229,7 @@ class PushLog:
         if self._reset and _is_reset_point(event):
             self._reset = False
             self._note(event, [self.state.copy_task()])
-        entry = await entry_of(event, self._client.data_converter)
+        entry = await entry_of(event, converter_of(self._client, self.task_id))
         if isinstance(entry, Successor):
             self.continued = self.continued or len(self._runs) == 1
             return entry
@@ -222,7 +240,7 @@ class PushLog:
         return None
 
     async def _begin(self, event: HistoryEvent) -> None:
-        start = await start_of(event, self._client.data_converter)
+        start = await start_of(event, converter_of(self._client, self.task_id))
         if start is None:
             raise NoTaskError(self.task_id)
         self._state = begin(start)
@@ -287,12 +305,14 @@ class PushLogs:
         key = (task_id, run_id)
         log = self._logs.get(key)
         if log is not None:
-            with contextlib.suppress(RPCError):
+            try:
                 await log.read(thoroughly=thoroughly)
+            except RPCError:
+                if not log.broken:
+                    raise
         if log is None or log.broken:
-            log = PushLog(client, task_id, run_id)
+            log = self._logs[key] = PushLog(client, task_id, run_id)
             await log.read(thoroughly=thoroughly)
-        self._logs[key] = log
         self._logs.move_to_end(key)
         if not log.light:
             del self._logs[key]

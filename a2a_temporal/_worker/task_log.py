@@ -30,6 +30,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log.protojson import StreamEvent, event_to_json, to_json
     from a2a_temporal._log.state import LogState, agent_message, begin, snapshot, state_name
     from a2a_temporal._worker.push_child import PushChild
+    from a2a_temporal._worker.received import on_signal
     from a2a_temporal._worker.step import Step
 
 _STATE = SearchAttributeKey.for_keyword(wire.STATE_ATTRIBUTE)
@@ -79,9 +80,9 @@ class TaskLog:
         self._indexed: tuple[Any, int] = self._status_key()
         self._push = PushChild(self.state)
         self.step = Step()
-        workflow.set_signal_handler(wire.MESSAGE_SIGNAL, self._on_message)
-        workflow.set_signal_handler(wire.EVENTS_SIGNAL, self._on_events)
-        workflow.set_signal_handler(wire.PUSH_CONFIG_SIGNAL, self._on_push_config)
+        on_signal(wire.MESSAGE_SIGNAL, self._on_message)
+        on_signal(wire.EVENTS_SIGNAL, self._on_events)
+        on_signal(wire.PUSH_CONFIG_SIGNAL, self._on_push_config)
         workflow.set_query_handler(wire.TASK_QUERY, self._task_json)
 
     def emit(self, *events: StreamEvent) -> None:

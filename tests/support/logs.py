@@ -9,7 +9,7 @@ from temporalio.client import Client
 from a2a_temporal._log.fold import fold
 from a2a_temporal._log.history import Successor, entry_of, start_of
 from a2a_temporal._log.protojson import to_json
-from a2a_temporal._log.reading import history_events
+from a2a_temporal._log.reading import converter_of, history_events
 from a2a_temporal._log.state import LogState, begin
 
 
@@ -36,13 +36,14 @@ async def prefixes(client: Client, task_id: str) -> list[dict[str, Any]]:
     state: LogState | None = None
     seen: list[dict[str, Any]] = []
     async for event in all_events(client, task_id, await first_run(client, task_id)):
+        converter = converter_of(client, task_id)
         if event.HasField("workflow_execution_started_event_attributes"):
-            start = await start_of(event, client.data_converter)
+            start = await start_of(event, converter)
             assert start is not None
             state = begin(start)
         else:
             assert state is not None
-            entry = await entry_of(event, client.data_converter)
+            entry = await entry_of(event, converter)
             if entry is None or isinstance(entry, Successor):
                 continue
             fold(state, entry)

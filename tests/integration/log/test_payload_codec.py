@@ -248,7 +248,7 @@ async def test_a_list_goes_on_without_a_task_whose_key_is_not_here(
     async with (
         agent_worker(encrypted, queue),
         served(encrypted, queue, HandlerOptions(agent=queue)) as agent,
-        served(plain, queue, HandlerOptions(agent=queue)) as keyless,
+        served(plain, new_task_queue(), HandlerOptions(agent=queue)) as keyless,  # no worker
     ):
         hidden = (await agent.send("say:hidden")).id
 
