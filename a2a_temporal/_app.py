@@ -30,8 +30,10 @@ from a2a_temporal._http.cards import PublicCard
 from a2a_temporal._http.extended_card import CardShowingHandler, refuse_anonymous
 from a2a_temporal._http.extensions import active_extensions, echo, requested_extensions
 from a2a_temporal._http.health import Health
+from a2a_temporal._http.jsonrpc import JsonRpc
 from a2a_temporal._http.leaving import while_awaited
 from a2a_temporal._http.limits import BodyLimit
+from a2a_temporal._http.rest import Rest
 from a2a_temporal._http.resuming import opened, resumes
 from a2a_temporal._http.streams import EventStreams
 from a2a_temporal._http.texts import NO_TEXT, is_text
@@ -97,7 +99,9 @@ def create_app(
     )
     sealed = CardShowingHandler(handler, card)
     rpc_routes = create_jsonrpc_routes(sealed, rpc_path, builder)
-    sdk_rest_routes: list[BaseRoute] = create_rest_routes(sealed, builder)
+    json_rpc, rest = JsonRpc(handler, builder), Rest(handler, builder)
+    rpc_routes = [json_rpc.beside(route) for route in rpc_routes]
+    sdk_rest_routes = [rest.beside(route) for route in create_rest_routes(sealed, builder)]
     if enable_v0_3:
         v0_3 = JsonRpcV03(sealed, builder)
         rpc_routes = [v0_3.beside(route) for route in rpc_routes]
@@ -226,7 +230,7 @@ def _decoded(route: BaseRoute) -> BaseRoute:
     async def answer(request: Request) -> Response:
         body = await request.body()
         try:
-            value = json.loads(body) if body else None
+            value = request.state.rest_json = json.loads(body) if body else None
         except (ValueError, RecursionError):
             return _rest_error(InvalidRequestError(message="The request body is not valid JSON"))
         if not is_text(body, value):

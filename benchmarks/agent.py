@@ -68,7 +68,11 @@ def published_at(event: TaskArtifactUpdateEvent) -> list[float]:
 
 
 class BenchAgent(AgentExecutor):
-    """Understands ``answer``, ``stream <events> <gap> <delay>``, ``ask`` and ``yes``."""
+    """Understands ``answer``, ``ask``, ``yes`` and two ways to stream.
+
+    ``stream <events> <gap> <delay>`` sends clock readings, ``burst <events> <bytes> <delay>`` all
+    at once.
+    """
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         assert context.task_id
@@ -80,6 +84,12 @@ class BenchAgent(AgentExecutor):
         if command == "stream":
             events, gap, delay = (float(argument) for argument in arguments)
             await self._stream(updater, int(events), gap=gap, delay=delay)
+        if command == "burst":
+            chunks, size, delay = (float(argument) for argument in arguments)
+            await asyncio.sleep(delay)
+            for number in range(int(chunks)):
+                text = f"{number:06}".ljust(int(size), ".")
+                await updater.add_artifact([Part(text=text)], ARTIFACT, append=number > 0)
         if command == "ask":
             await updater.requires_input()
             return

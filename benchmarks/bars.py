@@ -131,5 +131,25 @@ BARS: tuple[Bar, ...] = (
     ),
     _ratio("streams-others-get", "5,000 open streams, GetTask, p50", "without streams", "ms", 1.25),
     _figure("streams-memory", "5,000 open streams, API memory for each", "KB", 60),
+    _figure("burst-healthz", "5,000 chunks at once to 25 streams, slowest /healthz", "ms", 200),
+    _figure("burst-cpu", "5,000 chunks at once to 25 streams, server CPU for each", "us", 40),
+    _figure("parts-healthz", "260 KB message of 20,000 parts, slowest /healthz", "ms", 200),
+    _figure("numbers-healthz", "600 KB of numbers in a message, slowest /healthz", "ms", 200),
+    _figure("receiver-memory", "receiver's answer of 1,099 bytes, worker memory", "MB", 20),
+    _ratio(
+        "receiver-others",
+        "receiver's answer of 1,099 bytes, SendMessage of others, p95",
+        "a plain receiver",
+        "ms",
+        1.5,
+    ),
+    _ratio("stack-time", "whole stack over HTTP, 16 at once, time a task", _WORKFLOW, "ms", 1.18),
+    _ratio(
+        "stack-cpu",
+        "whole stack, CPU of server and worker a task",
+        "CPU of client and worker",
+        "ms",
+        1.9,
+    ),
 )
 BY_NAME = {bar.name: bar for bar in BARS}

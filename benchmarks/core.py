@@ -22,7 +22,17 @@ from temporalio.api.workflowservice.v1 import GetSystemInfoRequest
 from benchmarks import report
 from benchmarks.bars import BARS, BY_NAME, Readings, Row
 from benchmarks.effort import FULL, QUICK, Effort
-from benchmarks.measures import delivery, history, listing, parked, reading, send
+from benchmarks.measures import (
+    delivery,
+    history,
+    listing,
+    parked,
+    peers,
+    reading,
+    receivers,
+    send,
+    stack,
+)
 from benchmarks.stage import Stage, stage
 
 logger = logging.getLogger(__name__)
@@ -66,6 +76,10 @@ MEASUREMENTS = (
         ),
         parked.measure,
     ),
+    Measurement("burst", ("burst-healthz", "burst-cpu"), peers.measure_burst),
+    Measurement("heavy", ("parts-healthz", "numbers-healthz"), peers.measure_heavy),
+    Measurement("receiver", ("receiver-memory", "receiver-others"), receivers.measure),
+    Measurement("stack", ("stack-time", "stack-cpu"), stack.measure),
 )
 
 

@@ -28,6 +28,11 @@ class Effort:
     long_polls: int
     answers: int
     other_requests: int
+    burst_chunks: int
+    heavy_requests: int
+    receiver_tasks: int
+    stack_rounds: int
+    stack_tasks: int
 
 
 FULL = Effort(
@@ -46,6 +51,11 @@ FULL = Effort(
     long_polls=200,
     answers=200,
     other_requests=100,
+    burst_chunks=5_000,
+    heavy_requests=10,
+    receiver_tasks=200,
+    stack_rounds=6,
+    stack_tasks=160,
 )
 QUICK = Effort(
     quick=True,
@@ -63,4 +73,9 @@ QUICK = Effort(
     long_polls=16,
     answers=6,
     other_requests=5,
+    burst_chunks=5_000,
+    heavy_requests=3,
+    receiver_tasks=40,
+    stack_rounds=2,
+    stack_tasks=48,
 )

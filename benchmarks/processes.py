@@ -56,6 +56,12 @@ class Child:
         """The bytes of memory that the process has resident."""
         return psutil.Process(self._process.pid).memory_info().rss
 
+    @property
+    def cpu(self) -> float:
+        """The seconds of CPU that the process has used, as a user and in the kernel."""
+        times = psutil.Process(self._process.pid).cpu_times()
+        return times.user + times.system
+
     async def stop(self) -> None:
         """End the input, and wait; kill what does not end by itself."""
         if self._process.stdin is not None:

@@ -19,13 +19,14 @@ from a2a.server.request_handlers import RequestHandler
 from a2a.types import Task, TaskState
 from temporalio.client import Client
 
-from a2a_temporal import TemporalRequestHandler, connect
+from a2a_temporal import PushOptions, TemporalRequestHandler, connect
 from benchmarks.agent import card, request
 from benchmarks.anchors import cluster
-from benchmarks.processes import running
+from benchmarks.processes import Child, running
 from tests.support.temporal_server import running_server
 
 TASK_QUEUE = "benchmark"
+PUSH = PushOptions(allowed_hosts=["127.0.0.1"])
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Stage:
     client: Client
     handler: TemporalRequestHandler
     cluster: RequestHandler
+    worker: Child
 
     @property
     def cluster_database(self) -> Path:
@@ -58,9 +60,9 @@ async def stage(directory: Path) -> AsyncGenerator[Stage, None]:
         handler = TemporalRequestHandler(client, agent_card=card(), task_queue=TASK_QUEUE)
         await handler.start()
         stack.push_async_callback(handler.aclose)
-        await stack.enter_async_context(running("worker", logs=directory))
+        worker = await stack.enter_async_context(running("worker", logs=directory))
         replica = await stack.enter_async_context(cluster.replica(directory / "cluster.db"))
-        yield Stage(directory, client, handler, replica)
+        yield Stage(directory, client, handler, replica, worker)
 
 
 async def send(

@@ -93,7 +93,11 @@ async def main(port: int) -> None:
                 for watcher in watchers
                 if watcher.completed_at is not None
             }
-            say(completed=completed, dropped=sum(watcher.dropped for watcher in watchers))
+            say(
+                completed=completed,
+                done=sum(watcher.completed_at is not None for watcher in watchers),
+                dropped=sum(watcher.dropped for watcher in watchers),
+            )
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from a2a_temporal import A2APlugin, connect
 from benchmarks.agent import BenchAgent
 from benchmarks.anchors import bare, streams
 from benchmarks.processes import say, told_to_stop
+from benchmarks.stage import PUSH
 
 
 async def main() -> None:
@@ -19,7 +20,7 @@ async def main() -> None:
         task_queue=os.environ["TASK_QUEUE"],
         workflows=[bare.BareWorkflow, streams.StreamWorkflow],
         activities=[bare.answer, streams.publish],
-        plugins=[A2APlugin(agent_executor=BenchAgent())],
+        plugins=[A2APlugin(agent_executor=BenchAgent(), push=PUSH)],
     )
     async with worker:
         say(ready=True)

@@ -22,12 +22,12 @@ from a2a_temporal._http.leaving import client_leaves
 _PING = b": ping\r\n\r\n"
 _TICK_SECONDS = 0.25
 
-# JSON may hold these as they are, and does so only within its strings; clients built on Python's
-# `splitlines` (httpx, so the official one too) take them for the ends of lines.
-_LINE_ENDS = str.maketrans({end: f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"})
+LINE_ENDS = str.maketrans({end: f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"})
+"""JSON may hold these as they are, and does so only within its strings; clients built on Python's
+`splitlines` (httpx, so the official one too) take them for the ends of lines."""
 
-# What the SDK's dispatchers yield.
-SdkEvent = ServerSentEvent | dict[str, str] | str
+SdkEvent = ServerSentEvent | dict[str, str] | str | bytes
+"""What the SDK's dispatchers yield; bytes are encoded already."""
 
 
 class EventStreams:
@@ -155,6 +155,8 @@ class EventStream(Response):
         async for event in self._events:
             await _body(send, _encoded(event, with_id=self._with_ids))
             self.last_sent = time.monotonic()
+            # A web server takes what its client can take without a pause, and so may a log give it.
+            await asyncio.sleep(0)
 
 
 def events_of(response: EventSourceResponse) -> AsyncIterable[SdkEvent]:
@@ -176,6 +178,8 @@ async def _body(send: Send, chunk: bytes, *, more: bool = True) -> None:
 
 
 def _encoded(event: SdkEvent, *, with_id: bool) -> bytes:
+    if isinstance(event, bytes):
+        return event
     if isinstance(event, ServerSentEvent):
         data, name = str(event.data), event.event
     elif isinstance(event, str):
@@ -183,7 +187,7 @@ def _encoded(event: SdkEvent, *, with_id: bool) -> bytes:
     else:
         data, name = event["data"], event.get("event")
     event_id = cursor_of(data) if with_id else None
-    return ServerSentEvent(data.translate(_LINE_ENDS), event=name, id=event_id).encode()
+    return ServerSentEvent(data.translate(LINE_ENDS), event=name, id=event_id).encode()
 
 
 def _web_server_stops() -> bool:

@@ -6,10 +6,11 @@ anybody. When a follower polls is decided by ``followers.py``.
 """
 
 import asyncio
+import itertools
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import ClassVar
 
@@ -44,6 +45,7 @@ _SHORT_RPC_TIMEOUT = timedelta(seconds=5)
 # for is the last one.
 _PAGE_EVENTS = 256
 _FIRST_PAGE = 0.5
+_EVENTS_AT_ONCE = 100
 _KEPT_EVENTS = 10_000
 _KEPT_BYTES = 16 * 1024 * 1024
 
@@ -75,11 +77,15 @@ class Cursor:
 
 @dataclass(frozen=True)
 class LogEvent:
-    """A stream event, where it stands in the log, and the turn it belongs to."""
+    """A stream event, where it stands in the log, and the turn it belongs to.
+
+    ``shared`` is for what is made of the event once for all who read it, under a name.
+    """
 
     cursor: Cursor
     event: StreamEvent
     turn: int
+    shared: dict[str, Any] = field(default_factory=dict[str, Any], compare=False, repr=False)
 
     @property
     def state(self) -> TaskState | None:
@@ -184,11 +190,12 @@ class Follower:
         status = self.state.task.status
         return state_name(status.state), status.timestamp.ToMilliseconds()
 
-    def event_at(self, position: int) -> LogEvent | None:
-        """Return the event at ``position``; ``None`` when it is no longer kept."""
+    def events_from(self, position: int) -> list[LogEvent]:
+        """Return the events from ``position`` on, some at a time; none when that is not kept."""
         if position < self._dropped:
-            return None
-        return self._events[position - self._dropped]
+            return []
+        begin = position - self._dropped
+        return list(itertools.islice(self._events, begin, begin + _EVENTS_AT_ONCE))
 
     def changed(self) -> Awaitable[object]:
         """Return what is over as soon as something has changed since this call."""
@@ -468,8 +475,8 @@ class Reader:
 
     async def events(
         self, until: Callable[[LogState], bool] = lambda _: False
-    ) -> AsyncIterator[LogEvent]:
-        """Yield what follows this reader's position; ends when the log does.
+    ) -> AsyncIterator[list[LogEvent]]:
+        """Yield what follows this reader's position, as much as there is; ends when the log does.
 
         Args:
             until: Ends it as well, once all that the log holds has been yielded.
@@ -483,12 +490,12 @@ class Reader:
         follower = self._follower
         while True:
             while self.position < follower.end:
-                event = follower.event_at(self.position)
-                if event is None:
-                    yield LogEvent(follower.newest, self.snapshot(), self.state.status_turn)
+                events = follower.events_from(self.position)
+                if events:
+                    self.position += len(events)
+                    yield events
                 else:
-                    self.position += 1
-                    yield event
+                    yield [LogEvent(follower.newest, self.snapshot(), self.state.status_turn)]
             if follower.failure is not None:
                 raise follower.failure
             if follower.finished or until(self.state):

@@ -5,7 +5,7 @@ writes into the log, as a workflow start, a signal or a cancel request.
 """
 
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from a2a.server.context import ServerCallContext
@@ -150,25 +150,35 @@ class TemporalRequestHandler(sdk.RequestHandler):
                 await wait(sent.reader, sent.settled, self._options.blocking_limit)
             return _answer(sent.reader, params)
 
-    @validated
-    @requires(lambda self: self.agent_card.capabilities.streaming, _STREAMING)
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event, None]:
         """Send a message and stream what its turn makes (section 3.1.2)."""
+        async with contextlib.aclosing(self.message_events(params, context)) as streamed:
+            async for events in streamed:
+                for event in events:
+                    yield event.event
+
+    @validated
+    @requires(lambda self: self.agent_card.capabilities.streaming, _STREAMING)
+    async def message_events(
+        self, params: SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[list[LogEvent], None]:
+        """Do what ``on_message_send_stream`` does; yield what there is, as the log has it."""
         places = Resumption.of(context)
         async with self._sending.sent(self._caller(params, context), params, context) as sent:
             await self._sending.first_word(sent)
             if sent.reader.state.reply is not None:
-                yield sent.reader.state.reply
+                yield [LogEvent(sent.reader.taken, sent.reader.state.reply, sent.turn)]
                 return
             before = apply_history_length(sent.before, params.configuration)
-            yield places.stamped(before, sent.reader.taken)
+            yield [places.stamped(LogEvent(sent.reader.taken, before, sent.turn))]
             if sent.answered:
                 return
-            async for event in sent.reader.events(lambda state: state.waits_for(sent.turn)):
-                yield places.stamped(_trimmed(event.event, params), event.cursor)
-                if _ends_turn(event, sent.turn):
+            async for events in sent.reader.events(lambda state: state.waits_for(sent.turn)):
+                told = _up_to(events, lambda event: _ends_turn(event, sent.turn))
+                yield [places.stamped(_trimmed(event, params)) for event in told]
+                if _ends_turn(told[-1], sent.turn):
                     return
 
     # ------------------------------------------------------------------ read
@@ -187,12 +197,21 @@ class TemporalRequestHandler(sdk.RequestHandler):
         """List the caller's tasks (section 3.1.4)."""
         return await self._listing.page(self._caller(params, context), params)
 
-    @validated
-    @requires(lambda self: self.agent_card.capabilities.streaming, _STREAMING)
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event, None]:
         """Stream a task from now, or from where the caller lost it, to its end (section 3.1.6)."""
+        async with contextlib.aclosing(self.task_events(params, context)) as streamed:
+            async for events in streamed:
+                for event in events:
+                    yield event.event
+
+    @validated
+    @requires(lambda self: self.agent_card.capabilities.streaming, _STREAMING)
+    async def task_events(
+        self, params: SubscribeToTaskRequest, context: ServerCallContext
+    ) -> AsyncGenerator[list[LogEvent], None]:
+        """Do what ``on_subscribe_to_task`` does; yield what there is, as the log has it."""
         scope = self._caller(params, context)
         places = Resumption.of(context)
         async with contextlib.AsyncExitStack() as stack:
@@ -202,10 +221,11 @@ class TemporalRequestHandler(sdk.RequestHandler):
             reader, missed = await answered(self._options.answered_within, subscribing)
             if missed is None:
                 task = reader.snapshot()
-                yield places.stamped(task, reader.taken)
-            async for event in following(reader, missed or []):
-                yield places.stamped(event.event, event.cursor)
-                if _ends_task(event):
+                yield [places.stamped(LogEvent(reader.taken, task, reader.state.status_turn))]
+            async for events in following(reader, missed or []):
+                told = _up_to(events, _ends_task)
+                yield [places.stamped(event) for event in told]
+                if _ends_task(told[-1]):
                     return
 
     # ---------------------------------------------------------------- cancel
@@ -375,10 +395,19 @@ def _answer(reader: Reader, params: SendMessageRequest) -> Task | Message:
     return apply_history_length(reader.snapshot(), params.configuration)
 
 
-def _trimmed(event: Event, params: SendMessageRequest) -> Event:
-    if isinstance(event, Task):
-        return apply_history_length(event, params.configuration)
+def _trimmed(event: LogEvent, params: SendMessageRequest) -> LogEvent:
+    if isinstance(event.event, Task) and params.configuration.HasField("history_length"):
+        task = apply_history_length(event.event, params.configuration)
+        return LogEvent(event.cursor, task, event.turn)
     return event
+
+
+def _up_to(events: list[LogEvent], last: Callable[[LogEvent], bool]) -> list[LogEvent]:
+    """Return the events up to and with the first that is the last one."""
+    for number, event in enumerate(events, start=1):
+        if last(event):
+            return events[:number]
+    return events
 
 
 def _ends_task(event: LogEvent) -> bool:

@@ -11,7 +11,6 @@ from datetime import timedelta
 from typing import cast
 
 from a2a.server.context import ServerCallContext
-from a2a.server.events import Event
 from a2a.types.a2a_pb2 import AgentCard, AgentExtension, Message
 from google.protobuf.struct_pb2 import Struct
 from temporalio.client import Client
@@ -30,6 +29,8 @@ LAST_EVENT_ID = "last-event-id"
 
 _CURSOR = re.compile(r"([0-9A-Za-z-]{1,64})\.(\d{1,9})\.(\d{1,9})")
 _MOST_RUNS = 1000
+_PLACE = "place"
+_EVENTS_AT_ONCE = 100
 
 
 def declared(card: AgentCard) -> AgentCard:
@@ -69,16 +70,29 @@ class Resumption:
         text = headers.get(CURSOR_PARAMETER) or headers.get(LAST_EVENT_ID) or ""
         return cls(activated=True, after=_parse(text))
 
-    def stamped(self, event: Event, cursor: Cursor) -> Event:
+    def stamped(self, event: LogEvent) -> LogEvent:
         """Return the event with its place in its metadata, where that is asked for."""
-        if not self.activated or isinstance(event, Message):
+        if not self.activated or isinstance(event.event, Message):
             return event
-        stamped = type(event)()
-        stamped.CopyFrom(event)  # pyright: ignore[reportArgumentType] # of the same type, by the line before
-        place = Struct()
-        place["cursor"] = f"{cursor.run_id}.{cursor.event_id}.{cursor.index}"
-        stamped.metadata[URI] = place
+        stamped: LogEvent | None = event.shared.get(URI)
+        if stamped is None:
+            copy = type(event.event)()
+            copy.CopyFrom(event.event)  # pyright: ignore[reportArgumentType] # of the same type, by the line before
+            place = Struct()
+            place["cursor"] = _text(event.cursor)
+            copy.metadata[URI] = place
+            stamped = LogEvent(event.cursor, copy, event.turn, {_PLACE: _text(event.cursor)})
+            event.shared[URI] = stamped
         return stamped
+
+
+def place_of(event: LogEvent) -> str | None:
+    """Return the place that the event says it has in its log, if it says one."""
+    return event.shared.get(_PLACE)
+
+
+def _text(cursor: Cursor) -> str:
+    return f"{cursor.run_id}.{cursor.event_id}.{cursor.index}"
 
 
 def _parse(text: str) -> Cursor | None:
@@ -130,7 +144,7 @@ async def events_after(
     ]
 
 
-async def following(reader: Reader, missed: list[LogEvent]) -> AsyncIterator[LogEvent]:
+async def following(reader: Reader, missed: list[LogEvent]) -> AsyncIterator[list[LogEvent]]:
     """Yield what was missed, then what the reader, attached before that was read, has anew.
 
     A stream may live for days, so ``missed`` is emptied meanwhile.
@@ -138,10 +152,11 @@ async def following(reader: Reader, missed: list[LogEvent]) -> AsyncIterator[Log
     told = _Told.by(missed)
     missed.reverse()
     while missed:
-        yield missed.pop()
-    async for event in reader.events():
-        if not told.holds(event.cursor):
-            yield event
+        yield [missed.pop() for _ in range(min(len(missed), _EVENTS_AT_ONCE))]
+    async for events in reader.events():
+        new = [event for event in events if not told.holds(event.cursor)]
+        if new:
+            yield new
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ class _Reader:
     def __init__(self, *events: LogEvent) -> None:
         self._events = events
 
-    async def events(self) -> AsyncIterator[LogEvent]:
+    async def events(self) -> AsyncIterator[list[LogEvent]]:
         for event in self._events:
-            yield event
+            yield [event]
 
 
 def _event(run: str, event_id: int, index: int = 0) -> LogEvent:
@@ -30,7 +30,7 @@ def _snapshot(run: str, event_id: int) -> LogEvent:
 
 async def _told(missed: list[LogEvent], *anew: LogEvent) -> list[tuple[str, int, int]]:
     reader = cast("Any", _Reader(*anew))
-    cursors = [event.cursor async for event in following(reader, missed)]
+    cursors = [event.cursor async for events in following(reader, missed) for event in events]
     return [(each.run_id, each.event_id, each.index) for each in cursors]
 
 
