@@ -23,6 +23,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
+from starlette.status import HTTP_503_SERVICE_UNAVAILABLE
 
 from a2a_temporal._connect import check_namespace
 from a2a_temporal._http.calls import CallContextBuilder
@@ -50,6 +51,7 @@ _PARSE_ERROR, _INVALID_REQUEST, _INVALID_PARAMS = -32700, -32600, -32602
 _FIRST_START_SECONDS = 3.0
 _LONGEST_PAUSE_SECONDS = 15.0
 _SETTLE_SECONDS = 0.2
+_RETRY_AFTER_SECONDS = "1"
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -214,6 +216,8 @@ class _Answering:
     def _finished(self, request: Request, response: Response) -> Response:
         active = active_extensions(requested_extensions(request), self.card)
         echo(response, active)
+        if response.status_code == HTTP_503_SERVICE_UNAVAILABLE:
+            response.headers.setdefault("Retry-After", _RETRY_AFTER_SECONDS)
         if isinstance(response, EventSourceResponse):
             return self.streams.adopt(response, with_ids=RESUMABLE_STREAMS in active)
         return response

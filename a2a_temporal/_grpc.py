@@ -18,6 +18,9 @@ from a2a.compat.v0_3.proto_utils import FromProto
 from a2a.extensions.common import HTTP_EXTENSION_HEADER, get_requested_extensions
 from a2a.server.context import ServerCallContext
 from a2a.server.request_handlers.grpc_handler import (
+    _ERROR_CODE_MAP as STATUS_CODES,  # pyright: ignore[reportPrivateUsage] # there is no public table
+)
+from a2a.server.request_handlers.grpc_handler import (
     DefaultGrpcServerCallContextBuilder,
     GrpcHandler,
     GrpcServerCallContextBuilder,
@@ -36,10 +39,14 @@ from a2a_temporal._compat import NO_PAGES, CompatHandler, translating
 from a2a_temporal._http.calls import major_minor
 from a2a_temporal._http.cards import with_v0_3
 from a2a_temporal._http.extensions import active_extensions
-from a2a_temporal._sealed import SealedHandler, internal_error
+from a2a_temporal._sealed import SealedHandler
+from a2a_temporal._server.engine_errors import UnavailableError, internal_error
 from a2a_temporal._server.handler import TemporalRequestHandler
 
 logger = logging.getLogger(__name__)
+
+# Both of the SDK's servicers look here, and know exact classes only.
+STATUS_CODES[UnavailableError] = grpc.StatusCode.UNAVAILABLE
 
 DEFAULT_MAX_MESSAGE_BYTES = 10 * 1024 * 1024
 

@@ -5,8 +5,6 @@ declared A2A errors through and turns everything else into a generic internal er
 reference that stands in the log beside the traceback.
 """
 
-import logging
-import uuid
 from collections.abc import AsyncGenerator, Awaitable
 from typing import TypeVar
 
@@ -30,18 +28,11 @@ from a2a.types import (
     Task,
     TaskPushNotificationConfig,
 )
-from a2a.utils.errors import A2AError, InternalError
+from a2a.utils.errors import A2AError
 
-logger = logging.getLogger(__name__)
+from a2a_temporal._server.engine_errors import internal_error
 
 T = TypeVar("T")
-
-
-def internal_error(error: BaseException, *, where: str) -> InternalError:
-    """Log an unexpected error and return what the client may read of it."""
-    reference = uuid.uuid4().hex[:12]
-    logger.error("unexpected error in %s, reference %s", where, reference, exc_info=error)
-    return InternalError(message=f"Internal error (reference {reference})")
 
 
 async def sealed(call: Awaitable[T], *, where: str) -> T:

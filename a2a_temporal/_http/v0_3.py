@@ -36,7 +36,7 @@ from starlette.routing import Route
 from a2a_temporal._compat import NO_PAGES, CompatHandler, translating
 from a2a_temporal._http.streams import SdkEvent, events_of
 from a2a_temporal._sdk_logs import what_is_wrong
-from a2a_temporal._sealed import internal_error
+from a2a_temporal._server.engine_errors import internal_error
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 

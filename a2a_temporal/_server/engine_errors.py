@@ -6,12 +6,16 @@ namespace; timeouts arrive as CANCELLED; a lazy client raises RuntimeError when 
 
 import asyncio
 import logging
+import uuid
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import TypeVar
 
 from a2a.utils.errors import (
+    A2A_ERROR_MAPPING,
+    A2A_ERROR_REASONS,
+    ErrorMapping,
     InternalError,
     InvalidParamsError,
     TaskNotFoundError,
@@ -33,6 +37,21 @@ _T = TypeVar("_T")
 _SHOWN_ID = 200
 
 UNAVAILABLE = "The service is temporarily unavailable. Please try again."
+
+
+class UnavailableError(InternalError):
+    """A temporary failure: the same call may succeed later (A2A 1.0, section 3.3.2).
+
+    HTTP 503, gRPC UNAVAILABLE, JSON-RPC -32603 with the reason SERVICE_UNAVAILABLE.
+    """
+
+    message = UNAVAILABLE
+
+
+# The SDK maps exact classes by these tables. JSON-RPC gives a class it does not know -32603.
+A2A_ERROR_MAPPING[UnavailableError] = ErrorMapping(503, "UNAVAILABLE", "SERVICE_UNAVAILABLE")
+A2A_ERROR_REASONS[UnavailableError] = "SERVICE_UNAVAILABLE"
+
 TOO_LARGE = "The message is too large to be stored."
 FULL = (
     "The task has had as many messages and events as Temporal takes during one turn. Send this "
@@ -57,6 +76,24 @@ _RETRYABLE = frozenset(
         RPCStatusCode.UNKNOWN,
     }
 )
+
+# Of what these say, nothing changes when the call is repeated.
+_PERMANENT = frozenset(
+    {
+        RPCStatusCode.INVALID_ARGUMENT,
+        RPCStatusCode.ALREADY_EXISTS,
+        RPCStatusCode.OUT_OF_RANGE,
+        RPCStatusCode.UNIMPLEMENTED,
+        RPCStatusCode.DATA_LOSS,
+    }
+)
+
+
+def internal_error(error: BaseException, *, where: str) -> InternalError:
+    """Log an unexpected error and return what the client may read of it."""
+    reference = uuid.uuid4().hex[:12]
+    logger.error("unexpected error in %s, reference %s", where, reference, exc_info=error)
+    return InternalError(message=f"Internal error (reference {reference})")
 
 
 def is_missing_workflow(error: RPCError) -> bool:
@@ -87,6 +124,13 @@ def is_out_of_polls(error: Exception) -> bool:
         and exhausted.cause == ResourceExhaustedCause.RESOURCE_EXHAUSTED_CAUSE_CONCURRENT_LIMIT
         for detail in error.grpc_status.details
     )
+
+
+def lacks_attributes(error: RPCError) -> bool:
+    """True when visibility does not know the search attributes of tasks."""
+    if error.status != RPCStatusCode.INVALID_ARGUMENT:
+        return False
+    return "search attribute" in error.message or "no mapping defined" in error.message
 
 
 def is_passing(error: BaseException) -> bool:
@@ -132,7 +176,8 @@ async def engine_errors(task_id: str = "") -> AsyncGenerator[None]:
         TaskNotFoundError: The workflow does not exist.
         InvalidParamsError: Temporal refused the size of what was to be stored.
         UnsupportedOperationError: The workflow's run has had as many signals as Temporal takes.
-        InternalError: Anything else; generic and retryable, the details are in the log.
+        UnavailableError: Temporal does not answer now; the details are in the log.
+        InternalError: Temporal refused the call for good; the text names a reference in the log.
     """
     try:
         yield
@@ -144,16 +189,18 @@ async def engine_errors(task_id: str = "") -> AsyncGenerator[None]:
             raise InvalidParamsError(TOO_LARGE) from error
         if wire.OUT_OF_SIGNALS in error.message:
             raise UnsupportedOperationError(FULL) from error
+        if error.status in _PERMANENT and not lacks_attributes(error):
+            raise internal_error(error, where="a call to Temporal") from error
         logger.error("Temporal answered %s: %s", error.status.name, error.message)
-        raise InternalError(UNAVAILABLE) from error
+        raise UnavailableError from error
     except LogUnreadableError as error:
         logger.error("Task %s cannot be read here: %s", task_id, why_unreadable(error))
-        raise InternalError(UNAVAILABLE) from error
+        raise UnavailableError from error
     except (RuntimeError, ConnectionError, OSError, asyncio.TimeoutError) as error:
         logger.error(
             "Temporal, or its storage, cannot be reached: %s", error or "no answer in time"
         )
-        raise InternalError(UNAVAILABLE) from error
+        raise UnavailableError from error
 
 
 async def answered(limit: timedelta, call: Awaitable[_T]) -> _T:
@@ -162,7 +209,7 @@ async def answered(limit: timedelta, call: Awaitable[_T]) -> _T:
     Each call to Temporal has a bound of its own, but an operation makes several.
 
     Raises:
-        InternalError: The bound passed, or Temporal cannot be reached.
+        UnavailableError: The bound passed, or Temporal cannot be reached.
     """
     async with engine_errors():
         return await within(limit, call)

@@ -32,7 +32,7 @@ from a2a_temporal._push_options import PushOptions
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.engine_errors import (
     SHOWN_WITHIN,
-    UNAVAILABLE,
+    UnavailableError,
     engine_errors,
     is_closed_workflow,
     is_missing_workflow,
@@ -188,7 +188,7 @@ class PushConfigs:
             state = await self._shown(state, done)
             if ended or not state.terminal:
                 return ended
-        raise InternalError(UNAVAILABLE)
+        raise UnavailableError
 
     async def _shown(self, before: LogState, done: Callable[[LogState], bool]) -> LogState:
         """Return the log once it shows a change, so that its author can read it, or has ended."""
@@ -229,7 +229,7 @@ class PushConfigs:
                 except WorkflowAlreadyStartedError:
                     continue  # it closed between the two calls; the next number begins with its end
             return
-        raise InternalError(UNAVAILABLE)
+        raise UnavailableError
 
     async def _stop_deliveries(self, state: LogState, change: dict[str, object]) -> None:
         """Have the deliveries that are under way drop a config at once."""

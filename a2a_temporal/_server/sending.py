@@ -16,7 +16,7 @@ from a2a.types.a2a_pb2 import (
     Task,
     TaskPushNotificationConfig,
 )
-from a2a.utils.errors import InternalError, InvalidParamsError
+from a2a.utils.errors import InvalidParamsError
 
 from a2a_temporal._log.entries import TaskStart, entry_time
 from a2a_temporal._log.fold import with_message
@@ -25,7 +25,7 @@ from a2a_temporal._log.state import LogState, begin
 from a2a_temporal._server import push_configs
 from a2a_temporal._server.call import Caller, describe_call
 from a2a_temporal._server.checks import check_context, check_message, check_same, check_task_id
-from a2a_temporal._server.engine_errors import SHOWN_WITHIN, UNAVAILABLE, answered, within
+from a2a_temporal._server.engine_errors import SHOWN_WITHIN, UnavailableError, answered, within
 from a2a_temporal._server.follower import Reader
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.push_configs import PushConfigs
@@ -176,7 +176,7 @@ class Sending:
         Raises:
             UnsupportedOperationError: The task ended before the message reached it.
             InvalidParamsError: Another message with its id came before it.
-            InternalError: The log cannot be read now; the message may be sent again.
+            UnavailableError: The log cannot be read now; the message may be sent again.
         """
         await wait(
             reader,
@@ -189,7 +189,7 @@ class Sending:
             return accepted.turn
         if reader.state.terminal:
             raise ended(reader.state)
-        raise InternalError(UNAVAILABLE)
+        raise UnavailableError
 
     async def catch_up(self, reader: Reader, state: LogState) -> None:
         """Read on a log that nobody has read for a while, up to what was just read of it.
@@ -197,7 +197,7 @@ class Sending:
         The reader stands behind that: what it passes over has been told before.
 
         Raises:
-            InternalError: The log cannot be read on now.
+            UnavailableError: The log cannot be read on now.
         """
         newer = state.entries
         replaced = ""
@@ -212,7 +212,7 @@ class Sending:
         await wait(reader, caught_up, self._options.read_timeout)
         left_behind = reader.ended and reader.run_id == replaced
         if left_behind or (reader.state.entries < newer and not reader.ended):
-            raise InternalError(UNAVAILABLE)
+            raise UnavailableError
         reader.skip()
 
     async def first_word(self, sent: Sent) -> None:

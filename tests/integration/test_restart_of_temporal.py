@@ -12,6 +12,7 @@ from tests.support.waiting import eventually, within
 
 async def _fails_honestly(caller: Caller, parked: Json) -> None:
     """Every call is answered in time by a generic error that says nothing of the inside."""
+    caller = caller.once()
     calls = (
         caller.get(parked["id"]),
         caller.cancel(parked["id"]),
@@ -34,7 +35,7 @@ async def _everything_survived(cluster: Cluster, parked: Json, working: Json) ->
     async def answered() -> Json | None:
         """Send the same answer until it gets through, as a client does on a retryable error."""
         try:
-            return await caller.send_task("blue", **answer)
+            return await caller.once().send_task("blue", **answer)
         except CallError as error:
             if error.code != -32603:
                 raise

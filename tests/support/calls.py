@@ -5,23 +5,31 @@ import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import httpx
 
 from tests.support.frames import Frame, Frames
 from tests.support.results import CallError, Json
+from tests.support.waiting import Bound
+
+T = TypeVar("T")
 
 JSONRPC: Final = "JSONRPC"
 REST: Final = "HTTP+JSON"
 BINDINGS: Final = (JSONRPC, REST)
 
 _CALL_TIMEOUT = 90.0
+_RETRY_AFTER = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """One client of one server over one binding, as one user of one tenant."""
+    """One client of one server over one binding, as one user of one tenant.
+
+    A temporary failure is answered by the same call again, as a client should, so that a slow
+    machine fails no test; see :meth:`once`.
+    """
 
     http: httpx.AsyncClient
     url: str
@@ -29,6 +37,11 @@ class Caller:
     token: str | None = None
     tenant: str = ""
     headers: tuple[tuple[str, str], ...] = ()
+    patience: float = 30
+
+    def once(self) -> "Caller":
+        """Return the same caller, who makes each call only once."""
+        return replace(self, patience=0)
 
     def over(self, binding: str) -> "Caller":
         """Return the same caller over another binding."""
@@ -98,17 +111,25 @@ class Caller:
         return await self._call(method, params)
 
     async def _call(self, method: str, params: Json) -> Json:
-        response = await self.raw(method, params)
-        return _result(self.binding, response)
+        async def once() -> Json:
+            return _result(self.binding, await self.raw(method, params))
+
+        return await self._repeated(once)
+
+    async def _repeated(self, call: Callable[[], Awaitable[T]]) -> T:
+        bound = Bound(self.patience)
+        while True:
+            try:
+                return await call()
+            except CallError as error:
+                if not (error.temporary and self.patience and bound.left):
+                    raise
+            await asyncio.sleep(_RETRY_AFTER)
 
     @asynccontextmanager
     async def _open(self, method: str, params: Json) -> AsyncGenerator[Frames]:
-        response = await self.http.send(self.request(method, params), stream=True)
+        response = await self._repeated(lambda: self._streaming(method, params))
         try:
-            if not response.headers["content-type"].startswith("text/event-stream"):
-                await response.aread()
-                _result(self.binding, response)
-                raise AssertionError(f"not a stream: {response.text}")
             frames = Frames(response, _unwrap_jsonrpc if self.binding == JSONRPC else _as_is)
             try:
                 yield frames
@@ -116,6 +137,15 @@ class Caller:
                 await frames.drop()
         finally:
             await response.aclose()
+
+    async def _streaming(self, method: str, params: Json) -> httpx.Response:
+        response = await self.http.send(self.request(method, params), stream=True)
+        if response.headers["content-type"].startswith("text/event-stream"):
+            return response
+        await response.aread()
+        await response.aclose()
+        _result(self.binding, response)
+        raise AssertionError(f"not a stream: {response.text}")
 
     def request(self, method: str, params: Json) -> httpx.Request:
         """Build the request of a call, to be sent in another way."""

@@ -4,7 +4,7 @@ import json
 from datetime import datetime
 from typing import Any, cast
 
-from a2a.utils.errors import A2A_REASON_TO_ERROR, JSON_RPC_ERROR_CODE_MAP
+from a2a.utils.errors import A2A_REASON_TO_ERROR, JSON_RPC_ERROR_CODE_MAP, InternalError
 
 Json = dict[str, Any]
 
@@ -15,7 +15,14 @@ class CallError(Exception):
     """The server refused: the JSON-RPC code (for REST that of the same error), and every byte."""
 
     def __init__(
-        self, *, code: int, message: str, status: int, body: str, in_stream: bool = False
+        self,
+        *,
+        code: int,
+        message: str,
+        status: int,
+        body: str,
+        in_stream: bool = False,
+        temporary: bool = False,
     ) -> None:
         super().__init__(f"{code} (HTTP {status}{', in the stream' if in_stream else ''}): {body}")
         self.code = code
@@ -23,13 +30,15 @@ class CallError(Exception):
         self.status = status
         self.body = body
         self.in_stream = in_stream
+        self.temporary = temporary
 
     @classmethod
     def read(cls, answer: Json, status: int, *, in_stream: bool = False) -> "CallError":
         """Read an error answer of JSON-RPC or REST."""
         error: Json = answer.get("error", answer)
         reason = next((str(d["reason"]) for d in _details(error) if "reason" in d), "")
-        kind = A2A_REASON_TO_ERROR.get(reason)
+        temporary = reason == "SERVICE_UNAVAILABLE"
+        kind = InternalError if temporary else A2A_REASON_TO_ERROR.get(reason)
         code = int(error.get("code", 0))
         if code >= 0:
             code = JSON_RPC_ERROR_CODE_MAP[kind] if kind else code
@@ -39,6 +48,7 @@ class CallError(Exception):
             status=status,
             body=json.dumps(answer),
             in_stream=in_stream,
+            temporary=temporary,
         )
 
 

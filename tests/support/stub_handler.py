@@ -35,6 +35,7 @@ from a2a.utils.errors import TaskNotFoundError
 from starlette.applications import Starlette
 
 from a2a_temporal import connect, create_app
+from a2a_temporal._server.engine_errors import UnavailableError
 
 SECRET = "password=hunter2 at /srv/secret"
 
@@ -181,6 +182,8 @@ def _task(task_id: str, state: TaskState) -> Task:
 def _check(text: str) -> None:
     if text == "boom":
         raise ValueError(SECRET)
+    if text == "unavailable":
+        raise UnavailableError
 
 
 def _text(params: SendMessageRequest) -> str:

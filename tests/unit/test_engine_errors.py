@@ -10,6 +10,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from a2a_temporal._server.engine_errors import (
     TOO_LARGE,
     UNAVAILABLE,
+    UnavailableError,
     engine_errors,
     is_closed_workflow,
     is_missing_workflow,
@@ -30,18 +31,18 @@ def rpc(status: RPCStatusCode, message: str) -> RPCError:
 
 TABLE: list[tuple[Exception, type[A2AError], str]] = [
     (rpc(RPCStatusCode.NOT_FOUND, GONE), TaskNotFoundError, "Task not found"),
-    (rpc(RPCStatusCode.NOT_FOUND, NAMESPACE), InternalError, UNAVAILABLE),
+    (rpc(RPCStatusCode.NOT_FOUND, NAMESPACE), UnavailableError, UNAVAILABLE),
     (rpc(RPCStatusCode.INVALID_ARGUMENT, LIMIT), InvalidParamsError, TOO_LARGE),
-    (rpc(RPCStatusCode.INVALID_ARGUMENT, "no mapping defined"), InternalError, UNAVAILABLE),
-    (rpc(RPCStatusCode.UNAVAILABLE, "connection refused"), InternalError, UNAVAILABLE),
-    (rpc(RPCStatusCode.CANCELLED, "Timeout expired"), InternalError, UNAVAILABLE),
-    (rpc(RPCStatusCode.DEADLINE_EXCEEDED, "deadline"), InternalError, UNAVAILABLE),
-    (rpc(RPCStatusCode.RESOURCE_EXHAUSTED, "rate limit"), InternalError, UNAVAILABLE),
-    (rpc(RPCStatusCode.PERMISSION_DENIED, "token of x"), InternalError, UNAVAILABLE),
-    (rpc(RPCStatusCode.UNAUTHENTICATED, "key of x"), InternalError, UNAVAILABLE),
-    (RuntimeError("Failed client connect: tcp 10.0.0.1"), InternalError, UNAVAILABLE),
-    (ConnectionRefusedError("10.0.0.1:7233"), InternalError, UNAVAILABLE),
-    (asyncio.TimeoutError(), InternalError, UNAVAILABLE),
+    (rpc(RPCStatusCode.INVALID_ARGUMENT, "no mapping defined"), UnavailableError, UNAVAILABLE),
+    (rpc(RPCStatusCode.UNAVAILABLE, "connection refused"), UnavailableError, UNAVAILABLE),
+    (rpc(RPCStatusCode.CANCELLED, "Timeout expired"), UnavailableError, UNAVAILABLE),
+    (rpc(RPCStatusCode.DEADLINE_EXCEEDED, "deadline"), UnavailableError, UNAVAILABLE),
+    (rpc(RPCStatusCode.RESOURCE_EXHAUSTED, "rate limit"), UnavailableError, UNAVAILABLE),
+    (rpc(RPCStatusCode.PERMISSION_DENIED, "token of x"), UnavailableError, UNAVAILABLE),
+    (rpc(RPCStatusCode.UNAUTHENTICATED, "key of x"), UnavailableError, UNAVAILABLE),
+    (RuntimeError("Failed client connect: tcp 10.0.0.1"), UnavailableError, UNAVAILABLE),
+    (ConnectionRefusedError("10.0.0.1:7233"), UnavailableError, UNAVAILABLE),
+    (asyncio.TimeoutError(), UnavailableError, UNAVAILABLE),
 ]
 
 
@@ -54,6 +55,25 @@ async def test_a_client_reads_what_it_can_do_and_nothing_of_the_inside(
             raise raised
     assert type(caught.value) is expected, "the SDK maps exact classes only"
     assert caught.value.message == text
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (RPCStatusCode.INVALID_ARGUMENT, "Workflow type is not set."),
+        (RPCStatusCode.UNIMPLEMENTED, "unknown method"),
+        (RPCStatusCode.DATA_LOSS, "history of x"),
+    ],
+)
+async def test_what_no_repetition_helps_is_no_temporary_failure(
+    status: RPCStatusCode, message: str
+) -> None:
+    with pytest.raises(InternalError) as caught:
+        async with engine_errors():
+            raise rpc(status, message)
+    assert type(caught.value) is InternalError
+    assert "reference" in caught.value.message
+    assert message not in caught.value.message
 
 
 async def test_an_a2a_error_passes_as_it_is() -> None:
