@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from a2a.types.a2a_pb2 import Task, TaskState, TaskStatusUpdateEvent
 from temporalio.api.common.v1 import WorkflowExecution
