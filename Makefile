@@ -15,7 +15,7 @@ help:
 	@echo "make demo    a task survives the death of its worker and its server (under a minute)"
 	@echo "make test    all tests, against a real Temporal dev server"
 	@echo "make long    the tests that take many minutes: thousands of turns, of approvals"
-	@echo "make check   ruff, pyright (strict), import-linter"
+	@echo "make check   ruff, pyright (strict, public types complete), import-linter"
 	@echo "make bench   the benchmark table -> benchmarks/RESULTS.md"
 	@echo "make paths   how many modules each operation passes through -> benchmarks/RESULTS.md"
 	@echo "make suites  third-party conformance suites against the bench agent"
@@ -55,6 +55,8 @@ check: $(DEV)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/pyright --pythonpath $(BIN)/python
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pyright --verifytypes a2a_temporal --ignoreexternal \
+	  > $(VENV)/verifytypes.txt || { cat $(VENV)/verifytypes.txt; exit 1; }
 	@$(BIN)/lint-imports
 
 format: $(DEV)

@@ -99,7 +99,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         keep_bodies_out_of_logs()
         self.client = client
         card = asking(agent_card) if isinstance(workflow, type) else agent_card
-        self.agent_card = declared(card)
+        self.agent_card: AgentCard = declared(card)
         self._options = options or HandlerOptions()
         self._agent = self._options.agent or agent_card.name
         _check_configuration(agent_card, task_queue, self._agent)

@@ -66,9 +66,9 @@ class RunningAgent:
     ) -> None:
         self.agent = agent
         self.temporal = temporal
-        self.task_queue = f"test-{uuid.uuid4().hex[:12]}"
+        self.task_queue: str = f"test-{uuid.uuid4().hex[:12]}"
         self._card = served(agent.card)
-        self.handler = TemporalRequestHandler(
+        self.handler: TemporalRequestHandler = TemporalRequestHandler(
             temporal,
             agent_card=self._card,
             task_queue=self.task_queue,
@@ -82,7 +82,7 @@ class RunningAgent:
         self._worker: Worker | None = None
         self._working: asyncio.Task[None] | None = None
         self._users: list[User] = []
-        self.user = self.as_user(user)
+        self.user: User = self.as_user(user)
 
     def as_user(self, name: str, *, groups: Iterable[str] = ()) -> User:
         """Return a user of the agent, authenticated under a name; empty for an anonymous one."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import httpx
-from a2a.client import ClientConfig, ClientFactory
+from a2a.client import Client, ClientConfig, ClientFactory
 from a2a.types import (
     AgentCard,
     GetTaskRequest,
@@ -33,7 +33,7 @@ class User:
     def __init__(self, http: httpx.AsyncClient, card: AgentCard, *, name: str) -> None:
         self.name = name
         self._http = http
-        self.client = ClientFactory(ClientConfig(httpx_client=self._http)).create(card)
+        self.client: Client = ClientFactory(ClientConfig(httpx_client=self._http)).create(card)
         self._blocking = ClientFactory(
             ClientConfig(httpx_client=self._http, streaming=False)
         ).create(card)

@@ -35,6 +35,7 @@ with workflow.unsafe.imports_passed_through():
         OnTimeout,
         Reject,
     )
+    from a2a_temporal._worker.step import Step
     from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
 
 T = TypeVar("T")
@@ -70,7 +71,7 @@ class TaskRun:
     def __init__(self, start: TaskStart) -> None:
         self._log = TaskLog(start)
         self._desk = Desk(self._log)
-        self.step = self._log.step
+        self.step: Step = self._log.step
         self.failure: BaseException | None = None
         self._first: ReceivedMessage | None = None
         if start.snapshot is None:
@@ -85,7 +86,7 @@ class TaskRun:
         self._under_way = 0  # activities that may publish
         self.held_signals = 0  # handlers of the author's that the guard has wait for the log
         self._turns: AgentTurns | None = None
-        self.hands_on = False  # a new run is to take over; the guard sees to what it is given
+        self.hands_on: bool = False  # a new run is to take over; the guard sees to what it is given
         self._handed_on: Any = None
         self._serving = asyncio.create_task(self._serve())
         # The loop is the workflow instance's own. A run id would not do: a replayer in this process

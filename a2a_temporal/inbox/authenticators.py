@@ -88,7 +88,7 @@ class BearerTokens:
         people: Token → person. A person is marked as verified unless it says otherwise.
     """
 
-    fields = (SignInField("token", "Access token", secret=True),)
+    fields: Sequence[SignInField] = (SignInField("token", "Access token", secret=True),)
 
     def __init__(self, people: Mapping[str, Person]) -> None:
         if any(len(token) < 8 for token in people):
@@ -178,7 +178,7 @@ class Anonymous:
     no proxy. Names are recorded as claimed.
     """
 
-    fields = (
+    fields: Sequence[SignInField] = (
         SignInField("name", "Your name", hint="Recorded as claimed, not as verified."),
         SignInField("groups", "Your groups", hint="Separated by commas; may stay empty."),
     )
