@@ -9,7 +9,8 @@ RUNTIME := $(VENV)/.installed-runtime
 DEV     := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test long check format bench paths suites chaos soak versions clean
+.PHONY: help demo setup test long check format check-forge bench paths suites chaos soak versions \
+  release-check clean
 
 help:
 	@echo "make demo    a task survives the death of its worker and its server (under a minute)"
@@ -21,6 +22,7 @@ help:
 	@echo "make suites  third-party conformance suites against the bench agent"
 	@echo "make chaos   processes killed, frozen and restarted at random under load (minutes)"
 	@echo "make soak    half an hour beside 5,000 open streams -> benchmarks/RESULTS.md"
+	@echo "make release-check  builds sdist and wheel, installs the wheel, runs the demo from it"
 	@echo "make versions  unit tests with the lowest and with the newest packages that are allowed"
 	@echo
 	@echo "PYTHON=python3.13 make ...   chooses the interpreter (now: $(PYTHON))"
@@ -51,13 +53,22 @@ TESTS_AT_ONCE ?= 3
 test: $(DEV)
 	@$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist loadfile
 
-check: $(DEV)
+check: $(DEV) check-forge
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pyright --verifytypes a2a_temporal --ignoreexternal \
 	  > $(VENV)/verifytypes.txt || { cat $(VENV)/verifytypes.txt; exit 1; }
 	@$(BIN)/lint-imports
+
+# The workflow files: their schemas, and what is known to make them unsafe. Nothing is downloaded.
+FORGE := $(BIN)/check-jsonschema --quiet --builtin-schema
+check-forge: $(DEV)
+	@$(FORGE) vendor.github-workflows .github/workflows/*.yml
+	@$(FORGE) vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
+	@$(FORGE) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	@$(FORGE) vendor.dependabot .github/dependabot.yml
+	@$(BIN)/zizmor --offline --quiet --persona pedantic .github
 
 format: $(DEV)
 	@$(BIN)/ruff check --fix .
@@ -95,5 +106,9 @@ versions: $(VENV)/bin/python
 	  && $(VENV)/$$resolution/bin/python -m pytest --quiet tests/unit || exit 1; \
 	done
 
+# RELEASE=v1.2.3 also holds that tag against the version and CHANGELOG.md.
+release-check: $(DEV)
+	@$(BIN)/python -m tests.release
+
 clean:
-	rm -rf $(VENV) .a2a-temporal .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) dist .a2a-temporal .hypothesis .pytest_cache .ruff_cache .import_linter_cache
