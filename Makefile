@@ -68,7 +68,7 @@ check-forge: $(DEV)
 	@$(FORGE) vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
 	@$(FORGE) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	@$(FORGE) vendor.dependabot .github/dependabot.yml
-	@$(BIN)/zizmor --offline --quiet --persona pedantic .github
+	@$(BIN)/zizmor --offline --quiet .github
 
 format: $(DEV)
 	@$(BIN)/ruff check --fix .
