@@ -62,7 +62,7 @@ check: $(DEV) check-forge
 	@$(BIN)/lint-imports
 
 # The workflow files: their schemas, and what is known to make them unsafe. Nothing is downloaded.
-FORGE := $(BIN)/check-jsonschema --quiet --builtin-schema
+FORGE := $(BIN)/check-jsonschema --builtin-schema
 check-forge: $(DEV)
 	@$(FORGE) vendor.github-workflows .github/workflows/*.yml
 	@$(FORGE) vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
