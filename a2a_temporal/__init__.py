@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from a2a_temporal._agent import Agent
+    from a2a_temporal._agent import Agent, start_task
     from a2a_temporal._app import create_app
     from a2a_temporal._connect import connect
     from a2a_temporal._encryption import EncryptionCodec
@@ -46,6 +46,7 @@ __all__ = [
     "create_app",
     "create_grpc_server",
     "create_inbox",
+    "start_task",
 ]
 
 _HOMES = {
@@ -65,6 +66,7 @@ _HOMES = {
     "create_app": "a2a_temporal._app",
     "create_grpc_server": "a2a_temporal._grpc",
     "create_inbox": "a2a_temporal.inbox",
+    "start_task": "a2a_temporal._agent",
 }
 
 

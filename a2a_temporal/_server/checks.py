@@ -33,8 +33,8 @@ def check_message(request: SendMessageRequest, context: ServerCallContext, card:
         PushNotificationNotSupportedError: A push config came along and the card declares no push.
     """
     validate_history_length(request.configuration)
-    _check_fields(request.message)
-    _check_numbers(request)
+    check_content(request.message)
+    _check_numbers(request.metadata)
     _check_extensions(context, card)
     validate_input_modes(request.message, card)
     if (
@@ -42,6 +42,21 @@ def check_message(request: SendMessageRequest, context: ServerCallContext, card:
         and not card.capabilities.push_notifications
     ):
         raise PushNotificationNotSupportedError
+
+
+def check_content(message: Message) -> None:
+    """Check what a message itself says, whoever sends it.
+
+    Raises:
+        InvalidParamsError: A field has a value the protocol does not allow.
+    """
+    _check_fields(message)
+    values: list[Struct | Value] = [message.metadata]
+    for part in message.parts:
+        values.append(part.metadata)
+        if part.HasField("data"):
+            values.append(part.data)
+    _check_numbers(*values)
 
 
 def check_task_id(task_id: str, prefix: str = "") -> None:
@@ -129,12 +144,7 @@ def _check_fields(message: Message) -> None:
             )
 
 
-def _check_numbers(request: SendMessageRequest) -> None:
-    values: list[Struct | Value] = [request.metadata, request.message.metadata]
-    for part in request.message.parts:
-        values.append(part.metadata)
-        if part.HasField("data"):
-            values.append(part.data)
+def _check_numbers(*values: Struct | Value) -> None:
     try:
         for value in values:
             to_json(value)

@@ -5,7 +5,8 @@ writes into the log, as a workflow start, a signal or a cancel request.
 """
 
 import contextlib
-from collections.abc import AsyncGenerator, Callable
+import uuid
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 from a2a.server.context import ServerCallContext
@@ -23,6 +24,8 @@ from a2a.types.a2a_pb2 import (
     ListTasksRequest,
     ListTasksResponse,
     Message,
+    Part,
+    Role,
     SendMessageRequest,
     SubscribeToTaskRequest,
     Task,
@@ -30,6 +33,7 @@ from a2a.types.a2a_pb2 import (
     TaskState,
 )
 from a2a.utils.errors import (
+    InvalidParamsError,
     PushNotificationNotSupportedError,
     TaskNotCancelableError,
     UnsupportedOperationError,
@@ -134,6 +138,61 @@ class TemporalRequestHandler(sdk.RequestHandler):
     async def aclose(self) -> None:
         """End open streams without a terminal event; their tasks go on."""
         await self._tasks.aclose()
+
+    async def start_task(
+        self,
+        message: Message | str,
+        *,
+        owner: str = "",
+        tenant: str = "",
+        context_id: str = "",
+        task_id: str = "",
+        metadata: Mapping[str, Any] | None = None,
+        push_config: TaskPushNotificationConfig | None = None,
+    ) -> Task:
+        """Begin a task that no client has asked for: after a webhook, by a schedule, for a batch.
+
+        It is a task like any other: its owner lists, reads, answers and cancels it. The task is
+        durable when the call returns. The caller is trusted: nothing is authenticated here.
+
+        Args:
+            message: The first message, or its text. Repeated with the same ``message_id``, owner
+                and tenant, it begins nothing and the task it made is returned; without an id it
+                gets a new one.
+            owner: Whose task it is, as ``HandlerOptions.owner_of`` names callers; empty for the
+                owner that all anonymous callers share.
+            tenant: The A2A tenant.
+            context_id: The conversation it belongs to; a new one by default.
+            task_id: The id of the task, which is the workflow id; derived or made by default.
+            metadata: Of the request, as the agent's ``RequestContext.metadata``.
+            push_config: A receiver of the task's events.
+
+        Returns:
+            The task: SUBMITTED, or as it is now when it was begun before.
+
+        Raises:
+            InvalidParamsError: The message cannot begin a task, or its id was used for another one.
+            PushNotificationNotSupportedError: The card does not declare push notifications.
+            UnavailableError: Temporal cannot be reached now; the call may be repeated.
+        """
+        first = Message(parts=[Part(text=message)]) if isinstance(message, str) else Message()
+        if isinstance(message, Message):
+            first.CopyFrom(message)
+        first.role = Role.ROLE_USER
+        first.message_id = first.message_id or str(uuid.uuid4())
+        first.context_id = context_id or first.context_id
+        first.task_id = task_id or first.task_id
+        if not first.parts:
+            raise InvalidParamsError("message has no parts. Give it at least one.")
+        if push_config is not None and not _pushes(self):
+            raise PushNotificationNotSupportedError
+        request: dict[str, Any] = {"user": owner, "authenticated": True} if owner else {}
+        if metadata:
+            request["metadata"] = dict(metadata)
+        starting = self._sending.start(
+            Caller(self._agent, owner, tenant), first, request, push_config
+        )
+        return await answered(self._options.answered_within, starting)
 
     # ------------------------------------------------------------------ send
 

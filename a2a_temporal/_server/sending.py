@@ -24,7 +24,13 @@ from a2a_temporal._log.protojson import to_json
 from a2a_temporal._log.state import LogState, begin
 from a2a_temporal._server import push_configs
 from a2a_temporal._server.call import Caller, describe_call
-from a2a_temporal._server.checks import check_context, check_message, check_same, check_task_id
+from a2a_temporal._server.checks import (
+    check_content,
+    check_context,
+    check_message,
+    check_same,
+    check_task_id,
+)
 from a2a_temporal._server.engine_errors import SHOWN_WITHIN, UnavailableError, answered, within
 from a2a_temporal._server.follower import Reader
 from a2a_temporal._server.options import HandlerOptions
@@ -115,6 +121,38 @@ class Sending:
         push: TaskPushNotificationConfig | None,
     ) -> AsyncGenerator[Sent]:
         """Begin a task with a message, or find the one that the same message began before."""
+        start, known = await self._started(scope, message, request, push)
+        async with self._tasks.follow(scope, start.task_id, known) as reader:
+            if known is None:
+                yield Sent(reader, 1, begin(start).task)
+            else:
+                await self.catch_up(reader, known)
+                if push:
+                    await self._push_configs.add(reader.state, push)
+                yield _repeated(reader, 1)
+
+    async def start(
+        self,
+        scope: Caller,
+        message: Message,
+        request: dict[str, Any],
+        push: TaskPushNotificationConfig | None,
+    ) -> Task:
+        """Begin a task for somebody whose request is not under way; see the handler's method."""
+        check_content(message)
+        if message.task_id:
+            check_task_id(message.task_id)
+        start, known = await self._started(scope, message, request, push)
+        return (known or begin(start)).copy_task()
+
+    async def _started(
+        self,
+        scope: Caller,
+        message: Message,
+        request: dict[str, Any],
+        push: TaskPushNotificationConfig | None,
+    ) -> tuple[TaskStart, LogState | None]:
+        """Begin a task; returns its start, and its state where the message had begun it before."""
         config = push and await self._push_configs.checked(push, None)
         repeatable = self._options.idempotent_sends
         made = scope.task_id(message.message_id) if repeatable else str(uuid.uuid4())
@@ -129,15 +167,7 @@ class Sending:
             at=entry_time(datetime.now(timezone.utc)),
             push_config=to_json(config) if config else None,
         )
-        known = await self._tasks.create(scope, start)
-        async with self._tasks.follow(scope, start.task_id, known) as reader:
-            if known is None:
-                yield Sent(reader, 1, begin(start).task)
-            else:
-                await self.catch_up(reader, known)
-                if push:
-                    await self._push_configs.add(reader.state, push)
-                yield _repeated(reader, 1)
+        return start, await self._tasks.create(scope, start)
 
     @contextlib.asynccontextmanager
     async def _sent_to_task(

@@ -133,6 +133,12 @@ async def test_a_workflow_that_ends_in_its_first_step_is_told(temporal: Temporal
         assert receiver.states()[0] == "SUBMITTED"
 
 
+async def test_a_task_that_no_client_asked_for_is_told(temporal: TemporalServer) -> None:
+    async with flows(temporal) as handler, hook() as receiver:
+        await handler.start_task("hello", push_config=TaskPushNotificationConfig(url=receiver.url))
+        await receiver.told("COMPLETED")
+
+
 async def test_a_workflow_that_raises_is_told_as_failed(temporal: TemporalServer) -> None:
     async with flows(temporal) as handler, hook() as receiver:
         await send(handler, "raise", receiver)
