@@ -119,6 +119,8 @@ BARS: tuple[Bar, ...] = (
     _figure("history-one-turn", "history events, one turn, not streamed", "events", 16),
     _ratio("get-vs-describe", "GetTask, finished task, first read, p50", "describe", "ms", 1.5),
     _figure("list-page", "ListTasks, page of 50 of 10,000, visibility calls", "calls", 20),
+    _figure("push-p50", "event in the log to push notification, p50", "ms", 150),
+    _figure("push-p95", "event in the log to push notification, p95", "ms", 400),
     _figure("parked-memory", "API memory for 5,000 parked tasks", "MB", 50, against="idle"),
     _figure("streams-dropped", "5,000 open streams, dropped", "streams", 0),
     _figure("streams-answer", "5,000 open streams, answer to stream, p95", "s", 2),

@@ -28,6 +28,7 @@ from benchmarks.measures import (
     listing,
     parked,
     peers,
+    push,
     reading,
     receivers,
     send,
@@ -64,6 +65,7 @@ MEASUREMENTS = (
     ),
     Measurement("get", ("get-vs-describe",), reading.measure),
     Measurement("list", ("list-page",), listing.measure),
+    Measurement("push", ("push-p50", "push-p95"), push.measure),
     Measurement(
         "parked",
         (

@@ -23,6 +23,7 @@ class Effort:
     read_tasks: int
     warm_up_tasks: int
     listed_tasks: int
+    push_rounds: int
     parked_tasks: int
     streams_a_task: int
     long_polls: int
@@ -46,6 +47,7 @@ FULL = Effort(
     read_tasks=120,
     warm_up_tasks=200,
     listed_tasks=10_000,
+    push_rounds=40,
     parked_tasks=5_000,
     streams_a_task=1,
     long_polls=200,
@@ -68,6 +70,7 @@ QUICK = Effort(
     read_tasks=40,
     warm_up_tasks=16,
     listed_tasks=150,
+    push_rounds=10,
     parked_tasks=130,
     streams_a_task=5,
     long_polls=16,

@@ -29,6 +29,7 @@ from a2a_temporal._worker.push_lane import (
     ATTEMPT_SECONDS,
     Delivered,
     Delivery,
+    Outcome,
     PushEnd,
     Question,
     Survey,
@@ -75,6 +76,8 @@ class PushActivities:
             async with progress.beating():
                 return await self._deliver(delivery, progress)
         except asyncio.CancelledError:
+            if progress.position != delivery.position:
+                return Delivered("more", progress.position)
             if not _is_shutdown():
                 raise
             raise ApplicationError(
@@ -114,20 +117,49 @@ class PushActivities:
         return PushEnd(parse_lanes(cast("list[dict[str, Any]]", known)))
 
     async def _deliver(self, delivery: Delivery, progress: "_Progress") -> Delivered:
-        position = progress.position
-        log = await self._read(delivery, position)
-        push = (await present_configs(activity.client(), log)).get(delivery.config_id)
-        if push is None or push.since != delivery.since:
-            return Delivered("deleted", position)
-        # Both at once: others read on in the same log while this one waits for its place.
-        notices, end = log.pending(push, position), log.next
-        if not notices:
-            return Delivered("delivered", end)
-        async with self._room.place(failing=activity.info().attempt > 1) as has_place:
-            if not has_place:
-                return _busy(delivery, position)
-            run = _Run(self._options, self._guard, push, delivery, progress)
-            return await run.deliver(notices, end)
+        """Deliver what the log holds, and what it gets while the task is at work."""
+        run: _Run | None = None
+        until = time.monotonic() + ATTEMPT_SECONDS
+        async with contextlib.AsyncExitStack() as connections:
+            while True:
+                log = await self._read(delivery, progress.position)
+                push = (await present_configs(activity.client(), log)).get(delivery.config_id)
+                if push is None or push.since != delivery.since:
+                    return Delivered("deleted", progress.position)
+                # Both at once: others read on in the same log while this one waits for its place.
+                notices, end = log.pending(push, progress.position), log.next
+                if notices:
+                    if run is None or run.push != push:
+                        run = _Run(self._options, self._guard, push, delivery, progress)
+                        await connections.enter_async_context(run)
+                    async with self._room.place(failing=activity.info().attempt > 1) as has_place:
+                        if not has_place:
+                            return _busy(delivery, progress.position)
+                        outcome = await run.deliver(notices, until)
+                    if outcome != "delivered":
+                        return Delivered(outcome, progress.position)
+                if not await self._grown(log, until):
+                    return Delivered("delivered", end)
+
+    async def _grown(self, log: PushLog, until: float) -> bool:
+        """Wait until the log of a task that is at work has grown; says whether it has.
+
+        Only a few deliveries of a worker wait so. The others return and are called again.
+        """
+        left = until - time.monotonic()
+        if left <= 0 or not (log.at_work and log.light):
+            return False
+        with self._room.attached() as attached:
+            if not attached:
+                return False
+            growing = asyncio.create_task(log.grown(timedelta(seconds=left)))
+            stopping = asyncio.create_task(activity.wait_for_worker_shutdown())
+            try:
+                await asyncio.wait([growing, stopping], return_when=asyncio.FIRST_COMPLETED)
+                return growing.done() and growing.result()
+            finally:
+                growing.cancel()
+                stopping.cancel()
 
     async def _read(self, delivery: Delivery, position: Position) -> PushLog:
         try:
@@ -175,7 +207,7 @@ class _Progress:
 
 
 class _Run:
-    """One attempt at telling one receiver."""
+    """One attempt at telling one receiver; holds its connection."""
 
     def __init__(
         self,
@@ -185,29 +217,32 @@ class _Run:
         delivery: Delivery,
         progress: _Progress,
     ) -> None:
+        self.push = push
         self._options = options
         self._guard = guard
-        self._config = push.config
         self._delivery = delivery
         self._progress = progress
         self._stopping = False
+        self._connection = contextlib.AsyncExitStack()
+        self._receiver: Receiver | None = None
 
-    async def deliver(self, notices: list[Notice], end: Position) -> Delivered:
+    async def __aenter__(self) -> "_Run":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._connection.aclose()
+
+    async def deliver(self, notices: list[Notice], until: float) -> Outcome:
         try:
-            destination = await self._guard.check(self._config.url)
-            async with new_connection(destination) as connection:
-                receiver = Receiver(self._config, destination, self._options, connection)
-                return await self._to_the_end(self._tell(receiver, notices, end))
+            return await self._to_the_end(self._tell(notices, until))
         except UrlRefusedError as refusal:
             # Read by operators alone, who may know why.
             why = f" ({refusal.__cause__})" if refusal.__cause__ else ""
             return self._failed(NotDeliveredError(f"not sent: {refusal}{why}"))
         except NotDeliveredError as failure:
             return self._failed(failure)
-        except asyncio.CancelledError:
-            return self._canceled()
 
-    async def _to_the_end(self, telling: Coroutine[Any, Any, Delivered]) -> Delivered:
+    async def _to_the_end(self, telling: Coroutine[Any, Any, Outcome]) -> Outcome:
         """Let a canceled attempt finish the notification under way, lest it be told twice.
 
         Not when the worker shuts down: it has waited already.
@@ -223,17 +258,25 @@ class _Run:
                 raise
             return await task
 
-    async def _tell(self, receiver: Receiver, notices: list[Notice], end: Position) -> Delivered:
-        until = time.monotonic() + ATTEMPT_SECONDS
+    async def _tell(self, notices: list[Notice], until: float) -> Outcome:
+        receiver = await self._connected()
         for notice in notices:
             if self._stopping or activity.is_worker_shutdown() or time.monotonic() > until:
-                return Delivered("more", self._progress.position)
+                return "more"
             await receiver.tell(notice)
             self._progress.position = notice.after
             self._progress.beat()
-        return Delivered("delivered", end)
+        return "more" if self._stopping else "delivered"
 
-    def _failed(self, failure: NotDeliveredError) -> Delivered:
+    async def _connected(self) -> Receiver:
+        if self._receiver is None:
+            config = self.push.config
+            destination = await self._guard.check(config.url)
+            connection = await self._connection.enter_async_context(new_connection(destination))
+            self._receiver = Receiver(config, destination, self._options, connection)
+        return self._receiver
+
+    def _failed(self, failure: NotDeliveredError) -> Outcome:
         """End a failed attempt; what it delivered before must not be delivered again."""
         logger.info(
             "Push config %s of task %s, attempt %d: %s",
@@ -243,7 +286,7 @@ class _Run:
             failure,
         )
         if self._progress.position != self._delivery.position:
-            return Delivered("failed", self._progress.position)
+            return "failed"
         if self._stopping:
             raise asyncio.CancelledError
         self._progress.failures += 1
@@ -259,11 +302,6 @@ class _Run:
             # Receivers fail; that is no news of the worker. The line above says what is to be said.
             category=ApplicationErrorCategory.BENIGN,
         ) from None
-
-    def _canceled(self) -> Delivered:
-        if self._progress.position != self._delivery.position:
-            return Delivered("more", self._progress.position)
-        raise asyncio.CancelledError
 
 
 def _busy(delivery: Delivery, position: Position) -> Delivered:

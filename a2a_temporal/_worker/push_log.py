@@ -120,12 +120,35 @@ class PushLog:
     def pending(self, push: PushConfig, position: Position) -> list[Notice]:
         """Return what a receiver has yet to be told from a position on."""
         start = self._order(position)
-        return [
-            notice
-            for notice in self._notices
-            if notice.receivers.get(push.config.id) == push.since
-            and self._order(notice.position) >= start
-        ]
+        found: list[Notice] = []
+        for notice in reversed(self._notices):
+            if self._order(notice.position) < start:
+                break
+            if notice.receivers.get(push.config.id) == push.since:
+                found.append(notice)
+        return found[::-1]
+
+    @property
+    def at_work(self) -> bool:
+        """True while more events are soon to be expected."""
+        state = self.state
+        return not (self.closed or state.terminal or state.interrupted)
+
+    async def grown(self, within: timedelta) -> bool:
+        """Wait until Temporal has more than was read; says whether it came to that.
+
+        What comes is read by :meth:`read`, so that nobody else who reads has to wait meanwhile.
+        """
+        request = self._request()
+        if not request.next_page_token:
+            return False
+        try:
+            await self._client.workflow_service.get_workflow_execution_history(
+                request, timeout=within
+            )
+        except RPCError:
+            return False
+        return True
 
     async def read(self, *, thoroughly: bool = False) -> None:
         """Read what is there now.
@@ -170,14 +193,7 @@ class PushLog:
 
     async def _next_page(self) -> GetWorkflowExecutionHistoryResponse | None:
         """Return the next page; ``None`` when there is nothing new."""
-        request = GetWorkflowExecutionHistoryRequest(
-            namespace=self._client.namespace,
-            execution=WorkflowExecution(workflow_id=self.task_id, run_id=self.next.run_id),
-            maximum_page_size=self._size.batches,
-            next_page_token=self._token,
-            # Not to wait, but to get a token with which to read on later.
-            wait_new_event=True,
-        )
+        request = self._request()
         reading = reconnecting(
             lambda: self._client.workflow_service.get_workflow_execution_history(
                 request, retry=not self._token, timeout=_READ_TIMEOUT
@@ -193,6 +209,16 @@ class PushLog:
             return await polling
         finally:
             polling.cancel()
+
+    def _request(self) -> GetWorkflowExecutionHistoryRequest:
+        return GetWorkflowExecutionHistoryRequest(
+            namespace=self._client.namespace,
+            execution=WorkflowExecution(workflow_id=self.task_id, run_id=self.next.run_id),
+            maximum_page_size=self._size.batches,
+            next_page_token=self._token,
+            # For the first page not to wait, but to get a token with which to read on later.
+            wait_new_event=True,
+        )
 
     async def _is_at_its_end(self) -> bool:
         """Say whether silence means that there is nothing new, or that Temporal answers slowly."""

@@ -222,7 +222,7 @@ def new_connection(
         tls: What certificates to trust; the usual ones when None.
     """
     return httpcore.AsyncConnectionPool(
-        ssl_context=tls or _tls(),
+        ssl_context=tls or (_tls() if destination.scheme == "https" else None),
         max_connections=1,
         network_backend=_CheckedAddresses(destination.addresses),
     )
