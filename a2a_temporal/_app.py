@@ -1,6 +1,6 @@
 """The ASGI application of a server: agent card, JSON-RPC, REST and probes around one handler.
 
-    request → body limit → your middleware → route → SDK dispatcher → SealedHandler → handler
+    request → body limit → your middleware → 413 → route → SDK dispatcher → SealedHandler → handler
 
 Order matters: the SDK's REST routes end in ``/{tenant}``, which swallows every longer path behind.
 """
@@ -32,8 +32,8 @@ from a2a_temporal._http.extended_card import CardShowingHandler, refuse_anonymou
 from a2a_temporal._http.extensions import active_extensions, echo, requested_extensions
 from a2a_temporal._http.health import Health
 from a2a_temporal._http.jsonrpc import JsonRpc
-from a2a_temporal._http.leaving import while_awaited
-from a2a_temporal._http.limits import BodyLimit
+from a2a_temporal._http.leaving import client_leaves, while_awaited
+from a2a_temporal._http.limits import BodyLimit, BodyRefusal
 from a2a_temporal._http.rest import Rest
 from a2a_temporal._http.resuming import opened, resumes
 from a2a_temporal._http.streams import EventStreams
@@ -76,6 +76,9 @@ def create_app(
     ``/readyz`` says no, until it is. When the process is told to stop, open streams end without a
     terminal event and clients resubscribe at another replica.
 
+    It may be mounted into another app, which runs no lifespan but its own: the first call then
+    starts the handler, and the end of a uvicorn process is seen all the same.
+
     Args:
         handler: The handler; its card is served at both well-known paths.
         middleware: Starlette middleware, for example one that authenticates.
@@ -91,7 +94,7 @@ def create_app(
         cache_control: Cache-Control of the card; None sends none.
         max_body_bytes: A larger request body is answered with 413.
     """
-    streams = EventStreams(ping_seconds=ping_seconds)
+    streams = EventStreams(ping_seconds=ping_seconds, at_stop=handler.aclose)
     builder = CallContextBuilder(context_builder, enable_v0_3=enable_v0_3)
     card = PublicCard(
         handler.agent_card,
@@ -114,25 +117,23 @@ def create_app(
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         tried = asyncio.Event()
-        tasks = [
-            asyncio.create_task(_run(streams, handler)),
-            asyncio.create_task(_start(handler, tried)),
-        ]
+        starting = asyncio.create_task(_start(handler, tried))
         # With Temporal up, the first request finds the handler started; without it, nobody waits.
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(tried.wait(), _FIRST_START_SECONDS)
         try:
-            yield
+            with streams.call():
+                yield
         finally:
             streams.close()
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
             await handler.aclose()
             # Long polls were cancelled: their native threads need a moment before the process may
             # end, or it hangs in the end of the interpreter.
             await asyncio.sleep(_SETTLE_SECONDS)
 
+    refuse = _refusal(rpc_path, max_body_bytes)
     app = Starlette(
         routes=[
             *card.routes(),
@@ -142,21 +143,14 @@ def create_app(
             *([Mount(rest_prefix, routes=served_rest)] if rest_prefix else served_rest),
         ],
         middleware=[
-            Middleware(
-                BodyLimit, max_bytes=max_body_bytes, refuse=_refusal(rpc_path, max_body_bytes)
-            ),
+            Middleware(BodyLimit, max_bytes=max_body_bytes, refuse=refuse),
             *middleware,
+            Middleware(BodyRefusal, max_bytes=max_body_bytes, refuse=refuse),
         ],
         lifespan=lifespan,
     )
     app.state.event_streams = streams
     return app
-
-
-async def _run(streams: EventStreams, handler: TemporalRequestHandler) -> None:
-    """Keep the streams alive until the process is told to stop; then let nobody wait any longer."""
-    await streams.run()
-    await handler.aclose()
 
 
 async def _start(handler: TemporalRequestHandler, tried: asyncio.Event) -> None:
@@ -206,21 +200,28 @@ class _Answering:
                 refusal = refuse_anonymous(request, self.builder)
                 if refusal is not None:
                     return refusal
-            answering = endpoint(request)
-            if resumes(request, route.path):
-                answering = opened(answering)
-            return self._finished(request, await while_awaited(answering, request.receive))
+            with self.streams.call():
+                return await self._answer(request, endpoint, resumes(request, route.path))
 
         return Route(route.path, answer, methods=list(route.methods or ()))
 
-    def _finished(self, request: Request, response: Response) -> Response:
-        active = active_extensions(requested_extensions(request), self.card)
-        echo(response, active)
-        if response.status_code == HTTP_503_SERVICE_UNAVAILABLE:
-            response.headers.setdefault("Retry-After", _RETRY_AFTER_SECONDS)
-        if isinstance(response, EventSourceResponse):
-            return self.streams.adopt(response, with_ids=RESUMABLE_STREAMS in active)
-        return response
+    async def _answer(self, request: Request, endpoint: Endpoint, resumed: bool) -> Response:
+        answering = endpoint(request)
+        leaving = asyncio.ensure_future(client_leaves(request.receive))
+        streams = False
+        try:
+            response = await while_awaited(opened(answering) if resumed else answering, leaving)
+            active = active_extensions(requested_extensions(request), self.card)
+            echo(response, active)
+            if response.status_code == HTTP_503_SERVICE_UNAVAILABLE:
+                response.headers.setdefault("Retry-After", _RETRY_AFTER_SECONDS)
+            if not isinstance(response, EventSourceResponse):
+                return response
+            streams = True
+            return self.streams.adopt(response, leaving, with_ids=RESUMABLE_STREAMS in active)
+        finally:
+            if not streams:
+                leaving.cancel()
 
 
 def _decoded(route: BaseRoute) -> BaseRoute:

@@ -5,6 +5,7 @@ so the waiting ends. What it was writing it may finish: a client may send a mess
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable
 
 from starlette.responses import Response
@@ -12,38 +13,44 @@ from starlette.types import Receive
 
 # Longer than a message takes on its way into a log, each step of which is bounded.
 _SECONDS_TO_FINISH = 10.0
-_CLIENT_CLOSED_REQUEST = 499
+
+CLIENT_CLOSED_REQUEST = 499
+"""Status of an answer that nobody reads."""
 
 
 async def client_leaves(receive: Receive) -> None:
     """Return once the client has left; the body of its request must have been read.
 
-    Middleware that shows a body again hides when a client leaves: then this never returns.
+    One call a request: some web servers take a second one, or one that was canceled, for the
+    client's leaving. Middleware that shows a body again hides when a client leaves: then this never
+    returns.
     """
-    if (await receive())["type"] != "http.disconnect":
+    left = False
+    with contextlib.suppress(Exception):  # a receive() that fails says nothing of the client
+        left = (await receive())["type"] == "http.disconnect"
+    if not left:
         await asyncio.Event().wait()
 
 
-async def while_awaited(answering: Awaitable[Response], receive: Receive) -> Response:
+async def while_awaited(
+    answering: Awaitable[Response], leaving: "asyncio.Future[None]"
+) -> Response:
     """Return the answer; when its client leaves, it is canceled unless it comes soon.
 
     What was written into a task's log stays there.
+
+    Args:
+        answering: Makes the answer.
+        leaving: Done when the client has left. It goes on to run.
     """
     answer = asyncio.ensure_future(answering)
-    leaving = asyncio.ensure_future(client_leaves(receive))
     try:
         await asyncio.wait({answer, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        left = _returned(leaving)
+        left = leaving.done()
         await asyncio.wait({answer}, timeout=_SECONDS_TO_FINISH if left else None)
     finally:
-        for task in (answer, leaving):
-            task.cancel()
-        await asyncio.gather(answer, leaving, return_exceptions=True)
+        answer.cancel()
+        await asyncio.gather(answer, return_exceptions=True)
     if left and answer.cancelled():
-        return Response(status_code=_CLIENT_CLOSED_REQUEST)
+        return Response(status_code=CLIENT_CLOSED_REQUEST)
     return answer.result()
-
-
-def _returned(leaving: "asyncio.Future[None]") -> bool:
-    """Say whether it is known that the client has left; a receive() that fails tells nothing."""
-    return leaving.done() and not leaving.cancelled() and leaving.exception() is None

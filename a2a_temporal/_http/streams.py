@@ -6,9 +6,10 @@ costs twice the memory a stream. One task for all streams of an app does the pin
 """
 
 import asyncio
+import contextlib
 import signal
 import time
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Generator
 from typing import cast
 
 from sse_starlette.event import ServerSentEvent
@@ -17,7 +18,6 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from a2a_temporal._http.extensions import cursor_of
-from a2a_temporal._http.leaving import client_leaves
 
 _PING = b": ping\r\n\r\n"
 _TICK_SECONDS = 0.25
@@ -33,29 +33,54 @@ SdkEvent = ServerSentEvent | dict[str, str] | str | bytes
 class EventStreams:
     """All open streams of an app.
 
+    A task pings them and looks out for the end of the process. It runs while there are calls or
+    streams, so it needs no lifespan: an app that is mounted into another has none.
+
     Args:
         ping_seconds: A stream that was silent this long gets a comment line.
+        at_stop: Awaited when the web server of this process is told to stop.
     """
 
-    def __init__(self, *, ping_seconds: float) -> None:
+    def __init__(self, *, ping_seconds: float, at_stop: Callable[[], Awaitable[None]]) -> None:
         if ping_seconds <= 0:
             raise ValueError(f"ping_seconds must be above 0, not {ping_seconds!r}")
         self._ping_seconds = ping_seconds
+        self._at_stop = at_stop
         self._open: set[EventStream] = set()
+        self._calls = 0
+        self._running: asyncio.Task[None] | None = None
         self.closed = False
 
-    def adopt(self, response: EventSourceResponse, *, with_ids: bool = False) -> "EventStream":
+    def adopt(
+        self,
+        response: EventSourceResponse,
+        leaving: "asyncio.Future[None]",
+        *,
+        with_ids: bool = False,
+    ) -> "EventStream":
         """Take over the events and headers of an SDK response.
 
         Args:
             response: Made by a dispatcher.
+            leaving: Done when the client has left.
             with_ids: Send each event's place in the task's log as its `id`.
         """
-        return EventStream(response, self, with_ids=with_ids)
+        return EventStream(response, self, leaving, with_ids=with_ids)
+
+    @contextlib.contextmanager
+    def call(self) -> Generator[None]:
+        """Look out for the end of the process while this lasts."""
+        self._calls += 1
+        self._run()
+        try:
+            yield
+        finally:
+            self._calls -= 1
 
     def add(self, stream: "EventStream") -> None:
         """Ping a stream from now on."""
         self._open.add(stream)
+        self._run()
 
     def discard(self, stream: "EventStream") -> None:
         """Leave a stream alone."""
@@ -67,12 +92,16 @@ class EventStreams:
         for stream in self._open:
             stream.end()
 
-    async def run(self) -> None:
-        """Ping until closed, or until the web server of this process is told to stop."""
-        while not self.closed:
+    def _run(self) -> None:
+        if not self.closed and (self._running is None or self._running.done()):
+            self._running = asyncio.create_task(self._attend())
+
+    async def _attend(self) -> None:
+        while not self.closed and (self._calls or self._open):
             await asyncio.sleep(min(_TICK_SECONDS, self._ping_seconds / 4))
             if _web_server_stops():
                 self.close()
+                await self._at_stop()
             silent_since = time.monotonic() - self._ping_seconds
             for stream in self._open:
                 if stream.last_sent <= silent_since:
@@ -87,7 +116,12 @@ class EventStream(Response):
     """
 
     def __init__(
-        self, response: EventSourceResponse, streams: EventStreams, *, with_ids: bool
+        self,
+        response: EventSourceResponse,
+        streams: EventStreams,
+        leaving: "asyncio.Future[None]",
+        *,
+        with_ids: bool,
     ) -> None:
         super().__init__(status_code=response.status_code)
         self.raw_headers = response.raw_headers
@@ -95,6 +129,7 @@ class EventStream(Response):
         self.last_sent = time.monotonic()
         self._events = events_of(response)
         self._streams = streams
+        self._leaving = leaving
         self._with_ids = with_ids
         self._sending: asyncio.Task[None] | None = None
         self._pinging: asyncio.Task[None] | None = None
@@ -123,27 +158,27 @@ class EventStream(Response):
         client_left = False
         try:
             if scope["method"] != "HEAD" and not self._streams.closed:
-                client_left = await self._run(receive, send)
+                client_left = await self._run(send)
         finally:
+            self._leaving.cancel()
             await close(self._events)
         if not client_left:
             await _body(send, b"", more=False)
         if self.background is not None:
             await self.background()
 
-    async def _run(self, receive: Receive, send: Send) -> bool:
+    async def _run(self, send: Send) -> bool:
         """Send events until they end, `end` is called, or the client leaves (then True)."""
         self._send = send
         sending = self._sending = asyncio.ensure_future(self._send_events(send))
-        leaving = asyncio.ensure_future(client_leaves(receive))
         self._streams.add(self)
         try:
-            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({sending, self._leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._streams.discard(self)
             self._send = None
-            client_left = leaving.done()
-            tasks = [task for task in (sending, leaving, self._pinging) if task is not None]
+            client_left = self._leaving.done()
+            tasks = [task for task in (sending, self._pinging) if task is not None]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
