@@ -7,11 +7,11 @@ Order matters: the SDK's REST routes end in ``/{tenant}``, which swallows every 
 
 import asyncio
 import contextlib
-import json
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from a2a.server.request_handlers.response_helpers import build_error_response
 from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
 from a2a.server.routes.common import ServerCallContextBuilder
 from a2a.types import AgentCard
@@ -39,6 +39,7 @@ from a2a_temporal._http.resuming import opened, resumes
 from a2a_temporal._http.streams import EventStreams
 from a2a_temporal._http.texts import NO_TEXT, is_text
 from a2a_temporal._http.v0_3 import JsonRpcV03, rest_routes
+from a2a_temporal._http.values import LARGEST_PARSED, id_of, load_once, too_many_values
 from a2a_temporal._server.handler import TemporalRequestHandler
 from a2a_temporal._server.resume import URI as RESUMABLE_STREAMS
 from a2a_temporal.errors import ConnectionSettingsError, TemporalUnreachableError
@@ -95,6 +96,7 @@ def create_app(
         max_body_bytes: A larger request body is answered with 413.
     """
     streams = EventStreams(ping_seconds=ping_seconds, at_stop=handler.aclose)
+    most = handler.options.maximum_message_values
     builder = CallContextBuilder(context_builder, enable_v0_3=enable_v0_3)
     card = PublicCard(
         handler.agent_card,
@@ -112,7 +114,7 @@ def create_app(
         rpc_routes = [v0_3.beside(route) for route in rpc_routes]
         sdk_rest_routes = [*rest_routes(sealed, builder), *sdk_rest_routes]
     answering = _Answering(streams, handler.agent_card, builder)
-    served_rest = [answering.by(_decoded(route)) for route in sdk_rest_routes]
+    served_rest = [answering.by(_decoded(route, most)) for route in sdk_rest_routes]
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
@@ -138,7 +140,7 @@ def create_app(
         routes=[
             *card.routes(),
             *Health(handler.client).routes(),
-            *(_parsed(answering.by(route)) for route in rpc_routes),
+            *(_parsed(answering.by(route), most) for route in rpc_routes),
             *routes,
             *([Mount(rest_prefix, routes=served_rest)] if rest_prefix else served_rest),
         ],
@@ -224,20 +226,25 @@ class _Answering:
                 leaving.cancel()
 
 
-def _decoded(route: BaseRoute) -> BaseRoute:
+def _decoded(route: BaseRoute, most: int) -> BaseRoute:
     """Answer a REST body that is no JSON as the client's error it is."""
     if isinstance(route, Mount):
-        return Mount(route.path, routes=[_decoded(inner) for inner in route.routes])
+        return Mount(route.path, routes=[_decoded(inner, most) for inner in route.routes])
     if not isinstance(route, Route):
         return route
     endpoint: Endpoint = route.endpoint
 
     async def answer(request: Request) -> Response:
         body = await request.body()
+        too_many = too_many_values(body, most)
+        if too_many is not None and len(body) > LARGEST_PARSED:
+            return _rest_error(too_many)
         try:
-            value = request.state.rest_json = json.loads(body) if body else None
+            value = request.state.rest_json = load_once(body) if body else None
         except (ValueError, RecursionError):
             return _rest_error(InvalidRequestError(message="The request body is not valid JSON"))
+        if too_many is not None:
+            return _rest_error(too_many)
         if not is_text(body, value):
             return _rest_error(InvalidParamsError(message=NO_TEXT))
         return await endpoint(request)
@@ -245,18 +252,24 @@ def _decoded(route: BaseRoute) -> BaseRoute:
     return Route(route.path, answer, methods=list(route.methods or ()))
 
 
-def _parsed(route: BaseRoute) -> BaseRoute:
+def _parsed(route: BaseRoute, most: int) -> BaseRoute:
     """Answer what is no JSON as the parse error it is; the request keeps what was parsed."""
     if not isinstance(route, Route):
         return route
     endpoint: Endpoint = route.endpoint
 
     async def answer(request: Request) -> Response:
+        body = await request.body()
+        too_many = too_many_values(body, most)
+        if too_many is not None and len(body) > LARGEST_PARSED:
+            return JSONResponse(build_error_response(None, too_many))
         try:
             value = request.state.json = await request.json()
         except (ValueError, RecursionError):
             return JSONResponse(_rpc_error(_PARSE_ERROR, "The request body is not valid JSON"))
-        if not is_text(await request.body(), value):
+        if too_many is not None:
+            return JSONResponse(build_error_response(id_of(value), too_many))
+        if not is_text(body, value):
             return JSONResponse(_rpc_error(_INVALID_PARAMS, NO_TEXT))
         return await endpoint(request)
 

@@ -40,6 +40,7 @@ from a2a_temporal._http.calls import major_minor
 from a2a_temporal._http.cards import with_v0_3
 from a2a_temporal._http.extensions import active_extensions
 from a2a_temporal._sealed import SealedHandler
+from a2a_temporal._server.checks import check_count
 from a2a_temporal._server.engine_errors import UnavailableError, internal_error
 from a2a_temporal._server.handler import TemporalRequestHandler
 
@@ -89,6 +90,7 @@ def create_grpc_server(
     )
     if enable_v0_3:
         compat = _Compat(sealed, _CallContextBuilder(inner, PROTOCOL_VERSION_0_3))
+        compat.most_values = handler.options.maximum_message_values
         compat.handler03 = CompatHandler(_DeclaringHandler(handler))
         a2a_v0_3_pb2_grpc.add_A2AServiceServicer_to_server(compat, server)
     return server
@@ -142,6 +144,8 @@ class _Compat(CompatGrpcHandler):
     It heeds the id that a new push config is given.
     """
 
+    most_values: int
+
     async def SendMessage(
         self,
         request: a2a_v0_3_pb2.SendMessageRequest,
@@ -181,12 +185,20 @@ class _Compat(CompatGrpcHandler):
             await self.abort_context(InvalidParamsError(message=NO_PAGES), context)
         return await super().ListTaskPushNotificationConfig(request, context)
 
+    def _check_count(self, request: a2a_v0_3_pb2.SendMessageRequest) -> None:
+        """Count before the SDK translates, for which each value costs much."""
+        message = request.request
+        structs = [part.data.data for part in message.content if part.HasField("data")]
+        structs += (request.metadata, message.metadata)
+        check_count(len(message.content) + len(message.extensions), structs, self.most_values)
+
     async def _check(
         self,
         request: a2a_v0_3_pb2.SendMessageRequest,
         context: "grpc.aio.ServicerContext[Any, Any]",
     ) -> None:
         try:
+            self._check_count(request)
             with translating():
                 FromProto.message_send_params(request)
         except A2AError as error:

@@ -1,6 +1,7 @@
 """From Temporal history events to entries: the reader's way into the log."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.api.enums.v1 import EventType
@@ -97,7 +98,7 @@ async def start_of(
     memo = started.memo.fields
     payloads = [memo[wire.START_MEMO]] if wire.START_MEMO in memo else started.input.payloads[:1]
     try:
-        return parse_start(await decoded(payloads, converter))
+        return await decoded(payloads, converter, parse_start)
     except LogUnreadableError:
         # Other workflows of the namespace may have codecs of their own.
         if expected or is_marked(started):
@@ -111,17 +112,17 @@ async def entry_of(event: HistoryEvent, converter: DataConverter) -> Entry | Suc
     if kind == "workflow_execution_signaled_event_attributes":
         signaled = event.workflow_execution_signaled_event_attributes
         if wire.MESSAGE_HEADER in signaled.header.fields:
-            value = await decoded([signaled.header.fields[wire.MESSAGE_HEADER]], converter)
-            return parse_signal(wire.MESSAGE_SIGNAL, value)
+            carried = [signaled.header.fields[wire.MESSAGE_HEADER]]
+            return await decoded(carried, converter, partial(parse_signal, wire.MESSAGE_SIGNAL))
         if signaled.signal_name not in _SIGNALS:
             return None
-        value = await decoded(signaled.input.payloads[:1], converter)
-        return parse_signal(signaled.signal_name, value)
+        parse = partial(parse_signal, signaled.signal_name)
+        return await decoded(signaled.input.payloads[:1], converter, parse)
     if kind == "workflow_properties_modified_event_attributes":
         fields = event.workflow_properties_modified_event_attributes.upserted_memo.fields
         if wire.ENTRY_MEMO not in fields:
             return None
-        return parse_emission(await decoded([fields[wire.ENTRY_MEMO]], converter))
+        return await decoded([fields[wire.ENTRY_MEMO]], converter, parse_emission)
     if kind == "workflow_execution_continued_as_new_event_attributes":
         continued = event.workflow_execution_continued_as_new_event_attributes
         return Successor(continued.new_execution_run_id)

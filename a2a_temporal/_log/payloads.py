@@ -1,11 +1,13 @@
 """What a payload of a task's log holds, as plain JSON: the same for workers and readers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
 from temporalio.converter import DataConverter, PayloadConverter, WorkflowSerializationContext
+
+from a2a_temporal._aside import done, give_way
 
 _STANDARD: Final = frozenset(
     {b"json/plain", b"json/protobuf", b"binary/protobuf", b"binary/plain", b"binary/null"}
@@ -35,19 +37,25 @@ def plain_json(payload: Payload, converter: PayloadConverter) -> Any:
         raise LogUnreadableError(_unknown(payload)) from error
 
 
-async def decoded(payloads: Sequence[Payload], converter: DataConverter) -> Any:
+async def decoded(
+    payloads: Sequence[Payload], converter: DataConverter, parse: Callable[[Any], Any] | None = None
+) -> Any:
     """Decode one payload to plain JSON; a payload that is malformed reads as ``None``.
+
+    Who decodes many, one after the other, gives way to others now and then.
 
     Args:
         payloads: One payload, or none.
         converter: The converter of the workflow the payload belongs to (:func:`of_workflow`).
+        parse: Makes of the JSON what is returned.
 
     Raises:
         LogUnreadableError: What the payload holds is not known: the payload codec or the external
             storage failed, or no codec here knows its encoding.
     """
+    await give_way()
     if not payloads:
-        return None
+        return parse(None) if parse else None
     try:
         # One more is asked for than there may be, to see whether there are more; what is not there
         # the SDK's converter makes up.
@@ -58,7 +66,14 @@ async def decoded(payloads: Sequence[Payload], converter: DataConverter) -> Any:
     there = [each for each in payloads_made if each is not None]
     if len(there) != 1:
         raise LogUnreadableError("The payload codec has not made one payload out of one")
-    return plain_json(there[0], converter.payload_converter)
+    return await done(len(there[0].data), _parsed, there[0], converter.payload_converter, parse)
+
+
+def _parsed(
+    payload: Payload, converter: PayloadConverter, parse: Callable[[Any], Any] | None
+) -> Any:
+    value = plain_json(payload, converter)
+    return parse(value) if parse else value
 
 
 def of_workflow(converter: DataConverter, namespace: str, workflow_id: str) -> DataConverter:

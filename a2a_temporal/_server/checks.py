@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from a2a.server.context import ServerCallContext
@@ -19,6 +20,7 @@ from google.protobuf.struct_pb2 import Struct, Value
 from a2a_temporal._log.protojson import check_depth, digest, from_json, to_json
 from a2a_temporal._log.state import Accepted, LogState
 
+_LEAST_BYTES = 2  # of a value, however it is encoded
 _LONGEST = {"message_id": 512, "task_id": 512, "context_id": 4096}
 _TASK_ID = re.compile(r"[A-Za-z0-9._~-]{1,200}")
 
@@ -53,7 +55,8 @@ def check_content(message: Message) -> None:
     _check_fields(message)
     values: list[Struct | Value] = [message.metadata]
     for part in message.parts:
-        values.append(part.metadata)
+        if part.HasField("metadata"):
+            values.append(part.metadata)
         if part.HasField("data"):
             values.append(part.data)
     _check_numbers(*values)
@@ -74,6 +77,58 @@ def check_task_id(task_id: str, prefix: str = "") -> None:
         raise InvalidParamsError(
             f"message.taskId {task_id[:50]!r} cannot name a new task. Begin it with {prefix!r}."
         )
+
+
+def check_values(request: SendMessageRequest, most: int) -> None:
+    """Check how many values a message holds, for what came in another way than as JSON.
+
+    Raises:
+        InvalidParamsError: They are more than ``most``.
+    """
+    if request.ByteSize() // _LEAST_BYTES <= most:
+        return
+    message = request.message
+    count = len(message.parts) + len(message.extensions) + len(message.reference_task_ids)
+    structs: list[Struct | Value] = [request.metadata, message.metadata]
+    for part in message.parts:
+        if part.HasField("metadata"):
+            structs.append(part.metadata)
+        if part.HasField("data"):
+            structs.append(part.data)
+    check_count(count, structs, most)
+
+
+def check_count(count: int, structs: Sequence[Struct | Value], most: int) -> None:
+    """Check how many values there are, some of them counted before.
+
+    Raises:
+        InvalidParamsError: They are more than ``most``.
+    """
+    waiting = list(structs)
+    while waiting and count <= most:
+        inner = _values_in(waiting.pop())
+        count += len(inner)
+        waiting += inner
+    if count > most:
+        raise too_many_values(most)
+
+
+def _values_in(value: Struct | Value) -> list[Value]:
+    if isinstance(value, Struct):
+        return list(value.fields.values())
+    kind = value.WhichOneof("kind")
+    if kind == "struct_value":
+        return list(value.struct_value.fields.values())
+    return list(value.list_value.values) if kind == "list_value" else []
+
+
+def too_many_values(most: int) -> InvalidParamsError:
+    """Return the error for a request that holds too many values."""
+    return InvalidParamsError(
+        f"The request holds more than {most} values (parts, list items, members of objects); this "
+        f"server takes at most {most} (HandlerOptions.maximum_message_values). Send large content "
+        "as a file reference (part.url), or as bytes (part.raw)."
+    )
 
 
 def check_size(stored: dict[str, Any], limit: int) -> None:

@@ -104,7 +104,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         self.client = client
         card = asking(agent_card) if isinstance(workflow, type) else agent_card
         self.agent_card: AgentCard = declared(card)
-        self._options = options or HandlerOptions()
+        self.options = self._options = options or HandlerOptions()
         self._agent = self._options.agent or agent_card.name
         _check_configuration(agent_card, task_queue, self._agent)
         if agent_card.capabilities.push_notifications and isinstance(workflow, PlainWorkflow):
@@ -230,7 +230,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
             if sent.reader.state.reply is not None:
                 yield [LogEvent(sent.reader.taken, sent.reader.state.reply, sent.turn)]
                 return
-            before = apply_history_length(sent.before, params.configuration)
+            before = apply_history_length(sent.before(), params.configuration)
             yield [places.stamped(LogEvent(sent.reader.taken, before, sent.turn))]
             if sent.answered:
                 return

@@ -48,6 +48,9 @@ class HandlerOptions:
         read_timeout: Bound of every single call to Temporal.
         maximum_message_bytes: Largest message that is accepted, in bytes of JSON. By default 1.4
             MB, or 20 MB with ExternalStorage on the client's data converter.
+        maximum_message_values: How many values a message may hold: parts, list items and members
+            of objects, at any depth. Each costs far more than its two bytes, here, in the worker
+            and in whoever reads the task.
         maximum_waiting_messages: How many messages may wait for a task's agent; further ones are
             refused until it has handled some. Temporal takes 10,000 signals a run, and an agent
             that finds them used up by messages cannot say any more how its turn ended. A workflow
@@ -72,6 +75,7 @@ class HandlerOptions:
     blocking_limit: timedelta | None = None
     read_timeout: timedelta = timedelta(seconds=5)
     maximum_message_bytes: int | None = None
+    maximum_message_values: int = 50_000
     maximum_waiting_messages: int = 1000
     long_polls: int = 200
     forwarded_headers: frozenset[str] = field(
@@ -93,7 +97,7 @@ class HandlerOptions:
         for name in ("cancel_wait", "read_timeout"):
             if getattr(self, name) <= timedelta(0):
                 raise ValueError(f"HandlerOptions.{name} must be positive.")
-        for name in ("long_polls", "maximum_waiting_messages"):
+        for name in ("long_polls", "maximum_message_values", "maximum_waiting_messages"):
             if getattr(self, name) < 1:
                 number = getattr(self, name)
                 raise ValueError(f"HandlerOptions.{name} must be at least 1, got {number}")

@@ -18,6 +18,7 @@ from a2a.types.a2a_pb2 import (
 )
 from a2a.utils.errors import InvalidParamsError
 
+from a2a_temporal._aside import done
 from a2a_temporal._log.entries import TaskStart, entry_time
 from a2a_temporal._log.fold import with_message
 from a2a_temporal._log.protojson import to_json
@@ -45,14 +46,14 @@ class Sent:
     Attributes:
         reader: Stands where the message entered the log, or before.
         turn: The turn that the message opens.
-        before: The Task as it was when the message entered it.
+        before: Makes the Task as it was when the message entered it.
         repeated: The message was sent before.
         answered: It was, and has been answered.
     """
 
     reader: Reader
     turn: int
-    before: Task
+    before: Callable[[], Task]
     repeated: bool = False
     answered: bool = False
 
@@ -92,7 +93,7 @@ class Sending:
     async def _sent(
         self, scope: Caller, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Sent]:
-        check_message(params, context, self._card)
+        await done(params.ByteSize(), check_message, params, context, self._card)
         request = describe_call(params, context, self._options)
         message = Message()
         message.CopyFrom(params.message)
@@ -124,7 +125,7 @@ class Sending:
         start, known = await self._started(scope, message, request, push)
         async with self._tasks.follow(scope, start.task_id, known) as reader:
             if known is None:
-                yield Sent(reader, 1, begin(start).task)
+                yield Sent(reader, 1, lambda: begin(start).task)
             else:
                 await self.catch_up(reader, known)
                 if push:
@@ -160,7 +161,7 @@ class Sending:
             task_id=message.task_id or made,
             context_id=message.context_id or str(uuid.uuid4()),
             agent=scope.agent,
-            message=to_json(message),
+            message=await done(message.ByteSize(), to_json, message),
             owner=scope.owner,
             tenant=scope.tenant,
             request=request,
@@ -198,7 +199,7 @@ class Sending:
                     await self._push_configs.add(reader.state, push)
                 yield _repeated(reader, turn)
             else:
-                yield Sent(reader, turn, with_message(before, message))
+                yield Sent(reader, turn, lambda: with_message(before, message))
 
     async def _turn_of(self, reader: Reader, message: Message) -> int:
         """Wait until a sent message shows in the log and return the turn it opens.
@@ -257,7 +258,8 @@ class Sending:
 
 def _repeated(reader: Reader, turn: int) -> Sent:
     answered = reader.state.settled(turn)
-    return Sent(reader, turn, reader.snapshot(), repeated=True, answered=answered)
+    task = reader.snapshot()
+    return Sent(reader, turn, lambda: task, repeated=True, answered=answered)
 
 
 async def wait(

@@ -9,7 +9,7 @@ import contextlib
 import logging
 import uuid
 from collections.abc import AsyncGenerator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Any
@@ -141,15 +141,14 @@ class Tasks:
         )
         at = parse_time(start.at).ToDatetime(tzinfo=timezone.utc)
         start = replace(start, search_attributes=self.indexed, plain=self._plain is not None)
-        message = from_json(start.message, Message())
-        written = asdict(start)
+        written = {name: getattr(start, name) for name in TaskStart.__dataclass_fields__}
         state = state_name(begins_as(start))
         async with engine_errors(start.task_id):
             try:
                 started = partial(
                     self._client.start_workflow,
                     self._workflow,
-                    args=self._plain.input(message) if self._plain else [written],
+                    args=self._plain.input(_message(start)) if self._plain else [written],
                     memo={wire.START_MEMO: written} if self._plain else None,
                     id=start.task_id,
                     task_queue=self._task_queue,
@@ -414,7 +413,7 @@ class Tasks:
                 "message with a fresh messageId."
             ) from error
         first = state.accepted.get(_message_id(start))
-        message = from_json(start.message, Message())
+        message = _message(start)
         check_same(first, message)
         check_context(state, message)
         return state
@@ -435,6 +434,10 @@ def _answer(plain: PlainWorkflow, message: Message) -> Signal:
             "begin a new task."
         )
     return plain.answer(message)
+
+
+def _message(start: TaskStart) -> Message:
+    return from_json(start.message, Message())
 
 
 def _message_id(start: TaskStart) -> str:

@@ -34,7 +34,7 @@ from a2a.types import (
 from a2a.utils.errors import TaskNotFoundError
 from starlette.applications import Starlette
 
-from a2a_temporal import connect, create_app
+from a2a_temporal import HandlerOptions, connect, create_app
 from a2a_temporal._server.engine_errors import UnavailableError
 
 SECRET = "password=hunter2 at /srv/secret"
@@ -49,6 +49,7 @@ class StubHandler(RequestHandler):
 
     def __init__(self, client: object) -> None:
         self.client = client
+        self.options = HandlerOptions()
         self.agent_card = AgentCard(
             name="stub",
             description="Answers without Temporal.",
