@@ -9,6 +9,7 @@ from a2a_temporal._cli.doctor import doctor
 from a2a_temporal._cli.inbox import inbox
 from a2a_temporal._cli.push import push
 from a2a_temporal._cli.serve import serve
+from a2a_temporal._cli.stuck import stuck
 from a2a_temporal._cli.worker import worker
 
 
@@ -26,6 +27,7 @@ main.add_command(dev)
 main.add_command(serve)
 main.add_command(worker)
 main.add_command(doctor)
+main.add_command(stuck)
 main.add_command(push)
 main.add_command(inbox)
 main.add_command(approvals)

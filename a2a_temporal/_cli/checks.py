@@ -13,6 +13,7 @@ from temporalio.api.workflowservice.v1 import (
     DescribeNamespaceResponse,
     DescribeTaskQueueRequest,
     DescribeTaskQueueResponse,
+    GetClusterInfoRequest,
     GetSystemInfoRequest,
     PollActivityTaskQueueRequest,
 )
@@ -21,15 +22,25 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._cli.findings import Finding, Level
 from a2a_temporal._cli.payload_check import payloads
+from a2a_temporal._cli.reindexing import UNINDEXED
+from a2a_temporal._cli.stuck_tasks import stuck_tasks
 from a2a_temporal._connect import check_namespace, connect
 from a2a_temporal._log.wire import SEARCH_ATTRIBUTES
-from a2a_temporal._server.search_attributes import registration_command
+from a2a_temporal._server.search_attributes import (
+    LATE,
+    NO_ROOM,
+    WITHOUT,
+    registration_command,
+)
 from a2a_temporal.errors import ConnectionSettingsError, TemporalUnreachableError
 
 _CALL = timedelta(seconds=5)
 _SHORT_RETENTION = timedelta(days=3)
 _CLOCK_TOLERANCE = timedelta(seconds=2)
 _CLOCK_WAIT = 3.0
+_LOOKED_AT = 50
+_SHOWN = 3
+_SQL_LIMITS = {"Keyword": 10, "Datetime": 3, "KeywordList": 3}
 
 
 async def examine(*, profile: str | None, task_queue: str | None) -> AsyncGenerator[Finding]:
@@ -45,7 +56,9 @@ async def examine(*, profile: str | None, task_queue: str | None) -> AsyncGenera
         ("namespace", lambda: _namespace(client, namespace)),
         ("retention", lambda: _retention(client, namespace)),
         ("search attributes", lambda: _search_attributes(client)),
+        ("index", lambda: _unindexed(client)),
         ("payloads", lambda: payloads(client)),
+        ("stuck tasks", lambda: _stuck(client)),
         ("workers", lambda: _pollers(client, task_queue)),
         ("clock", lambda: _clock(client)),
     ]
@@ -95,8 +108,9 @@ async def _search_attributes(client: Client) -> Finding:
     }
     missing = [attribute for attribute in SEARCH_ATTRIBUTES if attribute not in known]
     if missing:
-        command = registration_command(client.namespace, missing)
-        return Finding(Level.FAIL, name, f"missing: {', '.join(missing)}; run: {command}")
+        full = await _full(client, known, missing)
+        cure = NO_ROOM if full else f"Run: {registration_command(client.namespace, missing)}"
+        return Finding(Level.FAIL, name, f"missing: {', '.join(missing)}. {full}{WITHOUT} {cure}")
     wrong = [
         f"{attribute} is {known[attribute]}, not {kind}"
         for attribute, kind in SEARCH_ATTRIBUTES.items()
@@ -107,6 +121,45 @@ async def _search_attributes(client: Client) -> Finding:
             Level.FAIL, name, f"of another type: {', '.join(wrong)}; use another namespace"
         )
     return Finding(Level.OK, name, f"all {len(SEARCH_ATTRIBUTES)} are registered")
+
+
+async def _full(client: Client, known: dict[str, str], missing: list[str]) -> str:
+    """Return that the namespace has no room for what is missing; empty where it has."""
+    cluster = await client.workflow_service.get_cluster_info(GetClusterInfoRequest(), timeout=_CALL)
+    if not cluster.visibility_store.startswith(("sqlite", "mysql", "postgres")):
+        return ""
+    for kind, most in _SQL_LIMITS.items():
+        needed = sum(SEARCH_ATTRIBUTES[name] == kind for name in missing)
+        used = sum(each.replace("_", "") == kind.upper() for each in known.values())
+        if used + needed > most:
+            return (
+                f"The visibility store takes {most} of type {kind}, {used} are in use, and "
+                f"{needed} more are needed. "
+            )
+    return ""
+
+
+async def _unindexed(client: Client) -> Finding:
+    """Are there open tasks that began before the namespace had the search attributes?"""
+    name = "index"
+    try:
+        found = await client.count_workflows(UNINDEXED, rpc_timeout=_CALL)
+    except RPCError as error:
+        if error.status != RPCStatusCode.INVALID_ARGUMENT:
+            raise
+        return Finding(Level.NOTE, name, "not checked: the search attributes are missing")
+    if found.count:
+        return Finding(Level.NOTE, name, f"{found.count} open tasks are not listed. {LATE}")
+    return Finding(Level.OK, name, "all open tasks of executors are listed")
+
+
+async def _stuck(client: Client) -> Finding:
+    name = "stuck tasks"
+    found = [task async for task in stuck_tasks(client, looked_at=_LOOKED_AT)]
+    if not found:
+        return Finding(Level.OK, name, "none found")
+    shown = "; ".join(f"{task.task_id}: {task.reason} ({task.cure})" for task in found[:_SHOWN])
+    return Finding(Level.FAIL, name, f"{len(found)}, see a2a-temporal stuck. {shown}")
 
 
 async def _pollers(client: Client, task_queue: str | None) -> Finding:

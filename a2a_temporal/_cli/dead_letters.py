@@ -25,7 +25,9 @@ from a2a_temporal._worker.push_log import Position, PushLog, PushLogs, present_c
 
 _RPC_TIMEOUT = timedelta(seconds=10)
 _NO_WORKER = "the task ended before a worker had run it"
-_DEAD = f"WorkflowType = '{wire.PUSH_WORKFLOW}' AND {wire.PUSH_ATTRIBUTE} = 'dead-letters'"
+_DEAD = (
+    f"WorkflowType = '{wire.PUSH_WORKFLOW}' AND {wire.STATE_ATTRIBUTE} = '{wire.PUSH_DEAD_LETTERS}'"
+)
 _ALL = f"WorkflowType = '{wire.PUSH_WORKFLOW}'"
 _OPEN = " AND ExecutionStatus IN ('Running', 'Failed')"
 

@@ -21,6 +21,7 @@ REJECT_SIGNAL: Final = "reject"
 ANSWER_SIGNAL: Final = "answer"
 DECISION_SIGNAL: Final = "a2a_decision"
 PUSH_CONFIG_SIGNAL: Final = "a2a_push_config"
+INDEX_SIGNAL: Final = "a2a_index"
 TASK_SIGNALS: Final = frozenset(
     {
         MESSAGE_SIGNAL,
@@ -30,6 +31,7 @@ TASK_SIGNALS: Final = frozenset(
         ANSWER_SIGNAL,
         DECISION_SIGNAL,
         PUSH_CONFIG_SIGNAL,
+        INDEX_SIGNAL,
     }
 )
 OUT_OF_SIGNALS: Final = "limit for signal events"
@@ -52,7 +54,9 @@ CONTEXT_ATTRIBUTE: Final = "A2aContextId"
 STATE_ATTRIBUTE: Final = "A2aState"
 UPDATED_ATTRIBUTE: Final = "A2aUpdatedAt"
 APPROVERS_ATTRIBUTE: Final = "A2aApprovers"
-PUSH_ATTRIBUTE: Final = "A2aPush"
+PUSH_DEAD_LETTERS: Final = "dead-letters"
+PUSH_DELIVERING: Final = "delivering"
+"""The state attribute of a delivery workflow, which is no task, says one of the two."""
 
 SEARCH_ATTRIBUTES: Final[dict[str, str]] = {
     AGENT_ATTRIBUTE: "Keyword",
@@ -62,7 +66,6 @@ SEARCH_ATTRIBUTES: Final[dict[str, str]] = {
     STATE_ATTRIBUTE: "Keyword",
     UPDATED_ATTRIBUTE: "Datetime",
     APPROVERS_ATTRIBUTE: "KeywordList",
-    PUSH_ATTRIBUTE: "Keyword",
 }
 """Name → type, as ``temporal operator search-attribute create`` takes them."""
 

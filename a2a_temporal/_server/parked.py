@@ -12,6 +12,7 @@ from temporalio.converter import DataConverter
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import MessageEntry, now_text, parse_signal
 from a2a_temporal._log.history import keeps_its_id
+from a2a_temporal._log.indexing import keyword
 from a2a_temporal._log.payloads import decoded
 from a2a_temporal._log.reading import converter_of, read_log
 from a2a_temporal._log.requests import (
@@ -26,7 +27,7 @@ from a2a_temporal._log.requests import (
     parse_decision,
 )
 from a2a_temporal._log.state import LogState
-from a2a_temporal._server.visibility import keyword, quote
+from a2a_temporal._server.visibility import quote
 
 View = Literal["decide", "asked"]
 """Tasks a person may decide or answer; tasks they made themselves and that wait for anybody."""

@@ -19,6 +19,19 @@ from a2a_temporal._server.engine_errors import within
 
 logger = logging.getLogger("a2a_temporal.server")
 
+WITHOUT = (
+    "Without them ListTasks, the inbox and `approvals` do not work, and quiet streams wake slowly; "
+    "everything else does."
+)
+NO_ROOM = (
+    "Remove attributes that nobody uses (temporal operator search-attribute remove), or give the "
+    "agent a namespace of its own."
+)
+LATE = (
+    "Tasks that began before are not listed: `a2a-temporal doctor --reindex` indexes the open "
+    "ones. Those that have ended can be read by their ids only."
+)
+
 _RPC_TIMEOUT = timedelta(seconds=5)
 _CACHE_PAUSE = 0.5
 _ASK_AGAIN_SECONDS = 60.0
@@ -76,6 +89,8 @@ class Registration:
         registered = reconnecting(lambda: register_search_attributes(self._client))
         known = await within(self._limit, registered)
         self._asked_at = time.monotonic()
+        if known and self._known is False:
+            logger.warning("Search attributes are registered now. %s", LATE)
         return known
 
     def doubt(self, error: RPCError) -> None:
@@ -121,12 +136,22 @@ async def _register(client: Client, missing: list[str]) -> bool:
         if not await _missing(client):
             return True
         logger.warning(
-            "Search attributes are missing and may not be registered from here, so tasks cannot be "
-            "listed. Run: %s",
-            registration_command(client.namespace, missing),
+            "Search attributes are missing, and Temporal registers none from here: %s. %s %s",
+            error.message,
+            WITHOUT,
+            NO_ROOM if is_no_room(error) else _run(client.namespace, missing),
         )
         return False
     return True
+
+
+def is_no_room(error: RPCError) -> bool:
+    """True when a namespace has as many search attributes of a type as its store takes."""
+    return error.status == RPCStatusCode.INVALID_ARGUMENT and "more than" in error.message
+
+
+def _run(namespace: str, names: list[str]) -> str:
+    return f"Run: {registration_command(namespace, names)}"
 
 
 def registration_command(namespace: str, names: list[str]) -> str:
@@ -157,8 +182,9 @@ async def _usable(client: Client) -> bool:
     if await _known_to_visibility(client):
         return True
     logger.warning(
-        "Search attributes are missing, so tasks cannot be listed. Run: %s",
-        registration_command(client.namespace, list(wire.SEARCH_ATTRIBUTES)),
+        "Search attributes are missing. %s %s",
+        WITHOUT,
+        _run(client.namespace, list(wire.SEARCH_ATTRIBUTES)),
     )
     return False
 

@@ -20,10 +20,11 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
+from a2a_temporal._log.indexing import HASHED, keyword
 from a2a_temporal._log.state import TERMINAL_STATES, state_name
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.engine_errors import within
-from a2a_temporal._server.visibility import HASHED, indexed, keyword, keywords, quote
+from a2a_temporal._server.visibility import indexed, keywords, quote
 
 _T = TypeVar("_T")
 

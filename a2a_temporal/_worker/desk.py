@@ -89,6 +89,7 @@ class Desk:
                     non_retryable=True,
                 )
             on_signal(signal, self._receiver(verdict))
+        log.on_indexed = self._index_approvers
         on_signal(wire.DECISION_SIGNAL, self._receive_decision)
 
     @property

@@ -49,7 +49,7 @@ _HANDOVER_ATTEMPTS = 15
 _LONGEST_READING = timedelta(minutes=10)
 _SHORTEST_AGE = timedelta(seconds=1)
 _LONGEST_BUSY_PAUSE = 30.0
-_STATE = SearchAttributeKey.for_keyword(wire.PUSH_ATTRIBUTE)
+_STATE = SearchAttributeKey.for_keyword(wire.STATE_ATTRIBUTE)
 
 
 @workflow.defn(name=wire.PUSH_WORKFLOW, sandboxed=False)
@@ -292,7 +292,7 @@ class PushWorkflow:
         workflow.upsert_memo({wire.PUSH_MEMO: dead})
         if self._start.search_attributes:
             workflow.upsert_search_attributes(
-                [_STATE.value_set("dead-letters" if dead else "delivering")]
+                [_STATE.value_set(wire.PUSH_DEAD_LETTERS if dead else wire.PUSH_DELIVERING)]
             )
 
     def _all_at_rest(self) -> bool:

@@ -6,7 +6,7 @@ Signal handlers only append to the log; decisions belong into the workflow's mai
 
 import itertools
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import timezone
 from typing import Any, NoReturn
@@ -27,6 +27,7 @@ with workflow.unsafe.imports_passed_through():
         parse_signal,
     )
     from a2a_temporal._log.fold import fold
+    from a2a_temporal._log.indexing import lasting_attributes
     from a2a_temporal._log.protojson import StreamEvent, event_to_json, to_json
     from a2a_temporal._log.state import LogState, agent_message, begin, snapshot, state_name
     from a2a_temporal._worker.push_child import PushChild
@@ -64,6 +65,7 @@ class TaskLog:
         agent_given_up: The author's code has canceled the agent, and given it nothing since.
         ending: The task is about to be CANCELED, and what it last asked needs no taking back.
         step: What the present workflow task has to carry.
+        on_indexed: Called when the task begins to be indexed.
     """
 
     def __init__(self, start: TaskStart) -> None:
@@ -77,12 +79,14 @@ class TaskLog:
             self.inbox.append(ReceivedMessage(self.state.task.history[0], start.request))
         else:
             self._restore(start.snapshot)
-        self._indexed: tuple[Any, int] = self._status_key()
+        self._indexed: tuple[Any, int] | None = self._status_key()
+        self.on_indexed: Callable[[], None] = lambda: None
         self._push = PushChild(self.state)
         self.step = Step()
         on_signal(wire.MESSAGE_SIGNAL, self._on_message)
         on_signal(wire.EVENTS_SIGNAL, self._on_events)
         on_signal(wire.PUSH_CONFIG_SIGNAL, self._on_push_config)
+        on_signal(wire.INDEX_SIGNAL, self._on_index)
         workflow.set_query_handler(wire.TASK_QUERY, self._task_json)
 
     def emit(self, *events: StreamEvent) -> None:
@@ -198,6 +202,19 @@ class TaskLog:
             return
         fold(self.state, entry)
         self._push.notice()
+
+    def _on_index(self, *_: Any) -> None:
+        """Begin to index a task that began before the namespace had the search attributes."""
+        start = self.state.start
+        if start.search_attributes:
+            return
+        self.state.start = replace(start, search_attributes=True)
+        workflow.upsert_search_attributes(
+            [pair.key.value_set(pair.value) for pair in lasting_attributes(start)]
+        )
+        self._indexed = None
+        self._index()
+        self.on_indexed()
 
     def _task_json(self) -> dict[str, Any]:
         return to_json(self.state.task)

@@ -118,4 +118,4 @@ def test_names_that_stand_in_running_workflows() -> None:
     assert wire.PUSH_SURVEY_ACTIVITY == "a2a_push_survey"
     assert wire.PUSH_RESUME_ACTIVITY == "a2a_push_resume"
     assert wire.push_workflow_id("task", 2) == "task/push/2"
-    assert wire.SEARCH_ATTRIBUTES[wire.PUSH_ATTRIBUTE] == "Keyword"
+    assert wire.SEARCH_ATTRIBUTES[wire.STATE_ATTRIBUTE] == "Keyword"
