@@ -14,6 +14,7 @@ from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill
 from a2a.utils.constants import PROTOCOL_VERSION_0_3, PROTOCOL_VERSION_1_0, TransportProtocol
 
 from a2a_temporal._agent import Agent
+from a2a_temporal._sdk_names import missing_sdk_name
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +105,13 @@ def _failed_import(name: str, error: Exception) -> AgentLoadError:
         where = f" ({frame.filename}, line {frame.lineno})"
     return AgentLoadError(
         f"module {name!r} cannot be imported: {type(error).__name__}: {error}{where}"
+        f"{_written_for_0_3(error)}"
     )
+
+
+def _written_for_0_3(error: Exception) -> str:
+    missing = missing_sdk_name(error)
+    return f"; {missing}" if missing else ""
 
 
 def _attribute(module: object, path: str, reference: str) -> object:
@@ -143,6 +150,7 @@ def _made(target: object, reference: str) -> object:
     except Exception as error:
         raise AgentLoadError(
             f"{reference!r} raised {type(error).__name__} when it was called: {error}"
+            f"{_written_for_0_3(error)}"
         ) from error
 
 

@@ -20,6 +20,7 @@ from temporalio.service import RPCError
 
 from a2a_temporal import errors
 from a2a_temporal._log.reading import NoTaskError, read_log
+from a2a_temporal._sdk_names import missing_sdk_name
 from a2a_temporal._worker.early_cancel import hearing
 from a2a_temporal._worker.event_queue import PublishingQueue
 from a2a_temporal._worker.failures import storable, tellable, text_of
@@ -265,6 +266,8 @@ class Attempt:
             reference,
             exc_info=failure if cause is None else None,
         )
+        if missing := missing_sdk_name(failure):
+            logger.error("%s", missing)
         retry = isinstance(failure, errors.RetryableError)
         raise ApplicationError(
             f"{type(failure).__name__}: {text_of(failure)}",

@@ -53,6 +53,20 @@ class Nested:
 number = 3
 '''
 
+BEFORE_1_0 = {
+    "a_part": "from a2a.types import TextPart",
+    "a_helper": "from a2a.utils import new_agent_text_message",
+    "a_module": "from a2a.utils.message import new_agent_text_message",
+    "an_app": "import a2a.server.apps",
+    "an_error": "from a2a.utils.errors import ServerError",
+    "an_attribute": "import a2a.types\n\nPart = a2a.types.TextPart",
+    "a_state": "from a2a.types import TaskState\n\nDONE = TaskState.completed",
+    "a_role": "from a2a.types import Role\n\nUS = Role.agent",
+    "a_field": "from a2a.types import AgentCard\n\ncard = AgentCard(name='a', url='http://a')",
+    "a_root": "from a2a.types import Part\n\ntext = Part(text='x').root.text",
+    "a_model": "from a2a.types import AgentCard\n\ncard = AgentCard.model_validate({})",
+}
+
 
 @pytest.fixture(autouse=True)
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -61,6 +75,8 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "needs_more.py").write_text("import not_installed_anywhere\n")
     (tmp_path / "fails.py").write_text("x = 1\n1 / 0\n")
     (tmp_path / "broken.py").write_text("def (\n")
+    for name, text in BEFORE_1_0.items():
+        (tmp_path / f"{name}.py").write_text(f"{text}\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     for name in ("an_agent", "needs_more", "fails", "broken"):
@@ -114,6 +130,19 @@ def test_what_is_no_agent_is_refused_with_what_to_do(reference: str, text: str) 
         load_agent(reference)
     assert text in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("module_name", BEFORE_1_0)
+def test_code_for_a2a_sdk_0_3_is_recognised(module_name: str) -> None:
+    with pytest.raises(AgentLoadError, match=r"a2a-sdk 1\.\d+\.\d+ has no .*docs/migrating\.md"):
+        load_agent(f"{module_name}:agent")
+
+
+def test_other_missing_names_are_no_matter_of_the_sdk() -> None:
+    for reference in ("needs_more:agent", "fails:agent", "an_agent:fail"):
+        with pytest.raises(AgentLoadError) as caught:
+            load_agent(reference)
+        assert "a2a-sdk" not in str(caught.value)
 
 
 def test_a_card_without_interfaces_gets_those_that_are_served() -> None:
