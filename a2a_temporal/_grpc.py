@@ -3,6 +3,7 @@
 call → guard (extensions, unexpected errors) → SDK servicer → SealedHandler → handler
 """
 
+import contextvars
 import logging
 import uuid
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
@@ -25,6 +26,7 @@ from a2a.server.request_handlers.grpc_handler import (
     GrpcHandler,
     GrpcServerCallContextBuilder,
 )
+from a2a.server.routes.common import StarletteUser
 from a2a.types import AgentCard, GetExtendedAgentCardRequest, a2a_pb2_grpc
 from a2a.utils.constants import (
     PROTOCOL_VERSION_0_3,
@@ -34,8 +36,16 @@ from a2a.utils.constants import (
 )
 from a2a.utils.errors import A2AError, InvalidParamsError, VersionNotSupportedError
 from google.protobuf.message import DecodeError
+from starlette.authentication import (
+    AuthCredentials,
+    AuthenticationBackend,
+    AuthenticationError,
+    BaseUser,
+)
+from starlette.requests import HTTPConnection
 
 from a2a_temporal._compat import NO_PAGES, CompatHandler, translating
+from a2a_temporal._http.authentication import UNAUTHENTICATED
 from a2a_temporal._http.calls import major_minor
 from a2a_temporal._http.cards import with_v0_3
 from a2a_temporal._http.extensions import active_extensions
@@ -61,6 +71,7 @@ def create_grpc_server(
     *,
     context_builder: GrpcServerCallContextBuilder | None = None,
     interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
+    authentication: AuthenticationBackend | None = None,
     enable_v0_3: bool = True,
     max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
 ) -> grpc.aio.Server:
@@ -72,10 +83,15 @@ def create_grpc_server(
     Args:
         handler: The handler.
         context_builder: Makes the user of a call; without one, all callers are anonymous.
-        interceptors: Yours, for example one that authenticates; they stand before the handler.
+        interceptors: Yours; they stand before the handler.
+        authentication: Who calls, as for HTTP: the backend sees the metadata of a call as headers.
+            What it refuses is answered with UNAUTHENTICATED. In the place of ``context_builder``.
         enable_v0_3: Serve the service of protocol version 0.3 as well.
         max_message_bytes: A larger request is answered with RESOURCE_EXHAUSTED.
     """
+    if authentication is not None:
+        interceptors = [*interceptors, _Authenticating(authentication)]
+        context_builder = context_builder or _AuthenticatedContextBuilder()
     server = grpc.aio.server(
         interceptors=[*interceptors, _Guard(handler.agent_card)],
         options=[
@@ -232,6 +248,71 @@ class _Guard(grpc.aio.ServerInterceptor):
             return grpc.unary_stream_rpc_method_handler(streaming, **codec)
         answering: Any = _unary(method.unary_unary, metadata)
         return grpc.unary_unary_rpc_method_handler(answering, **codec)
+
+
+_AUTHENTICATED: contextvars.ContextVar[tuple[AuthCredentials, BaseUser] | None] = (
+    contextvars.ContextVar("authenticated", default=None)
+)
+"""Who calls: set for the coroutine that serves a call."""
+
+
+@dataclass(frozen=True)
+class _Authenticating(grpc.aio.ServerInterceptor):
+    """Asks Starlette's authentication backend who calls."""
+
+    backend: AuthenticationBackend
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Any:
+        """Let the call go on, or refuse it."""
+        headers = _headers(handler_call_details.invocation_metadata or ())
+        scope = {
+            "type": "http",
+            "path": handler_call_details.method,
+            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+            "query_string": b"",
+        }
+        method = await continuation(handler_call_details)
+        try:
+            _AUTHENTICATED.set(await self.backend.authenticate(HTTPConnection(scope)))
+        except AuthenticationError:
+            return _refusing(method, grpc.StatusCode.UNAUTHENTICATED, UNAUTHENTICATED)
+        except Exception as error:
+            masked = internal_error(error, where="authentication")
+            return _refusing(method, grpc.StatusCode.INTERNAL, masked.message)
+        return method
+
+
+def _refusing(method: Any, status: grpc.StatusCode, text: str) -> Any:
+    async def refuse(request: Any, context: "_Context") -> None:
+        await context.abort(status, text)
+
+    async def refuse_stream(request: Any, context: "_Context") -> AsyncIterator[Any]:
+        await refuse(request, context)
+        yield None  # pragma: no cover - abort() raises
+
+    if method is None:
+        return None
+    answered_by: Any = grpc.unary_unary_rpc_method_handler
+    if method.response_streaming:
+        answered_by = grpc.unary_stream_rpc_method_handler
+    return answered_by(refuse_stream if method.response_streaming else refuse)
+
+
+class _AuthenticatedContextBuilder(DefaultGrpcServerCallContextBuilder):
+    """Makes the user of a call of what the backend said."""
+
+    def build(self, context: "grpc.aio.ServicerContext[Any, Any]") -> ServerCallContext:
+        """Build the context of one call."""
+        built = super().build(context)
+        authenticated = _AUTHENTICATED.get()
+        if authenticated is not None:
+            built.state["auth"], user = authenticated
+            built.user = StarletteUser(user)
+        return built
 
 
 _UNREADABLE = object()

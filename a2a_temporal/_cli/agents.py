@@ -1,5 +1,6 @@
 """From ``module:object`` on the command line to an `Agent`."""
 
+import dataclasses
 import importlib
 import inspect
 import logging
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 from a2a.server.agent_execution import AgentExecutor
 from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill
 from a2a.utils.constants import PROTOCOL_VERSION_0_3, PROTOCOL_VERSION_1_0, TransportProtocol
+from starlette.authentication import AuthenticationBackend
 
 from a2a_temporal._agent import Agent
 from a2a_temporal._sdk_names import missing_sdk_name
@@ -25,22 +27,39 @@ class AgentLoadError(Exception):
     """The agent that was named cannot be used; the text says why and what to do."""
 
 
-def load_agent(reference: str) -> Agent:
+def load_agent(reference: str, *, auth: str | None = None) -> Agent:
     """Import ``module:object`` and make an agent of it.
 
     The object is an `Agent`, an ``AgentExecutor`` (instance or class), or a function without
     parameters that returns one of them. The current directory is searched first.
 
+    Args:
+        reference: The agent.
+        auth: Names what says who calls, in the place of ``Agent.authentication``.
+
     Raises:
         AgentLoadError: There is no such module or object, or it is something else.
     """
+    agent = _agent(_loaded(reference, "an agent"), reference)
+    if auth is None:
+        return agent
+    backend = _loaded(auth, "an authentication backend")
+    if not isinstance(backend, AuthenticationBackend):
+        raise AgentLoadError(
+            f"--auth {auth!r} is of type {type(backend).__name__}: a "
+            "starlette.authentication.AuthenticationBackend is needed (or its class, or a plain "
+            "function that returns one)"
+        )
+    return dataclasses.replace(agent, authentication=backend)
+
+
+def _loaded(reference: str, what: str) -> object:
     module_name, colon, path = reference.partition(":")
     if not (module_name and colon and path):
         raise AgentLoadError(
-            f"{reference!r} does not name an agent: write module:object, such as my_agent:agent"
+            f"{reference!r} does not name {what}: write module:object, such as my_agent:agent"
         )
-    target = _attribute(_module(module_name), path, reference)
-    return _agent(_made(target, reference), reference)
+    return _made(_attribute(_module(module_name), path, reference), reference)
 
 
 def default_task_queue(agent: Agent) -> str:
@@ -134,7 +153,7 @@ def _is_candidate(value: object) -> bool:
 def _made(target: object, reference: str) -> object:
     """Call a class or a function; leave anything else as it is."""
     is_factory = inspect.isfunction(target) or (
-        inspect.isclass(target) and issubclass(target, AgentExecutor)
+        inspect.isclass(target) and issubclass(target, (AgentExecutor, AuthenticationBackend))
     )
     if not is_factory or not callable(target):
         return target

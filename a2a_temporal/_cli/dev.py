@@ -16,6 +16,7 @@ from a2a_temporal._cli.console import configure_logging, run
 from a2a_temporal._cli.inbox import laptop_inbox
 from a2a_temporal._cli.options import (
     agent_argument,
+    auth_option,
     profile_option,
     server_options,
     task_queue_option,
@@ -43,6 +44,7 @@ _NO_INBOX = "not installed: pip install 'a2a-temporal[inbox]'"
     "--as", "name", default="", help="Your name in the inbox; it asks for one when not given."
 )
 @click.option("--group", "groups", multiple=True, help="With --as: a group of yours; repeatable.")
+@auth_option
 @task_queue_option
 @profile_option
 @verbose_option
@@ -54,6 +56,7 @@ def dev(
     inbox_port: int | None,
     name: str,
     groups: tuple[str, ...],
+    auth: str | None,
     task_queue: str | None,
     profile: str | None,
     verbose: bool,
@@ -67,7 +70,7 @@ def dev(
     configure_logging(verbose=verbose)
 
     async def main(stop: asyncio.Event) -> None:
-        loaded = load_agent(agent)
+        loaded = load_agent(agent, auth=auth)
         queue = task_queue or default_task_queue(loaded)
         listener = listen(host, port)
         inbox_listener = _listen_for_inbox(inbox_port, beside=listener)

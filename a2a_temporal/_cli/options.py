@@ -48,6 +48,17 @@ def server_options(command: Command) -> Command:
     return command
 
 
+def auth_option(command: Command) -> Command:
+    """``--auth``."""
+    return click.option(
+        "--auth",
+        envvar="A2A_AUTH",
+        metavar="MODULE:OBJECT",
+        help="Who calls: a starlette AuthenticationBackend, or a function that returns one. In "
+        "the place of Agent(authentication=...); for HTTP and gRPC.",
+    )(command)
+
+
 def metrics_option(command: Command) -> Command:
     """``--metrics``."""
     return click.option(

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import dataclasses
 import errno
+import ipaddress
 import logging
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -18,12 +19,10 @@ from temporalio.service import RPCError
 from temporalio.worker import Worker
 
 from a2a_temporal._agent import Agent
-from a2a_temporal._app import create_app
 from a2a_temporal._cli.agents import served_card
 from a2a_temporal._cli.console import first_of, until
 from a2a_temporal._connect import connect
 from a2a_temporal._server.handler import TemporalRequestHandler
-from a2a_temporal._worker.plugin import A2APlugin
 from a2a_temporal.errors import TemporalUnreachableError
 
 logger = logging.getLogger(__name__)
@@ -131,17 +130,14 @@ async def run_api(
         extended = served(options.extended_agent_card)
         options = dataclasses.replace(options, extended_agent_card=extended)
     try:
-        handler = TemporalRequestHandler(
-            client,
-            agent_card=served(agent.card),
-            task_queue=task_queue,
-            workflow=agent.served_workflow,
-            options=options,
+        handler = agent.handler(
+            client, task_queue=task_queue, card=served(agent.card), options=options
         )
     except ValueError as error:
         raise click.ClickException(f"agent {agent.card.name!r}: {error}") from error
-    app = create_app(handler, trust_forwarded=trust_forwarded)
-    async with _grpc(handler, listener, grpc_port):
+    app = agent.app(handler, trust_forwarded=trust_forwarded)
+    _warn_if_open(agent, listener)
+    async with _grpc(agent, handler, listener, grpc_port):
         await run_app(
             app,
             listener=listener,
@@ -189,9 +185,22 @@ async def run_app(
         await serving
 
 
+def _warn_if_open(agent: Agent, listener: socket.socket) -> None:
+    host = str(listener.getsockname()[0])
+    decided = agent.authentication or agent.middleware or agent.context_builder
+    if not decided and not ipaddress.ip_address(host).is_loopback:
+        logger.warning(
+            "Everybody who reaches %s can call %s, and all callers are one owner: each sees the "
+            "tasks of all. Say who calls with --auth module:object or Agent(authentication=...), "
+            "or listen on 127.0.0.1 behind a proxy that does.",
+            url_of(listener),
+            agent.card.name,
+        )
+
+
 @contextlib.asynccontextmanager
 async def _grpc(
-    handler: TemporalRequestHandler, listener: socket.socket, port: int | None
+    agent: Agent, handler: TemporalRequestHandler, listener: socket.socket, port: int | None
 ) -> AsyncGenerator[None]:
     """Serve gRPC beside HTTP, at the same address, for as long as the block lasts."""
     if port is None:
@@ -203,7 +212,7 @@ async def _grpc(
         raise click.ClickException(
             "--grpc needs the gRPC packages: pip install 'a2a-temporal[grpc]'"
         ) from None
-    server = create_grpc_server(handler)
+    server = create_grpc_server(handler, authentication=agent.authentication)
     host = listener.getsockname()[0]
     try:
         bound = server.add_insecure_port(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
@@ -248,20 +257,7 @@ async def run_worker(
 
 def _worker(client: Client, agent: Agent, task_queue: str, grace: timedelta) -> Worker:
     try:
-        return Worker(
-            client,
-            task_queue=task_queue,
-            workflows=agent.worker_workflows,
-            activities=agent.activities,
-            plugins=[
-                A2APlugin(
-                    agent_executor=agent.executor,
-                    options=agent.agent_options,
-                    push=agent.handler_options.push if agent.handler_options else None,
-                )
-            ],
-            graceful_shutdown_timeout=grace,
-        )
+        return agent.worker(client, task_queue=task_queue, graceful_shutdown_timeout=grace)
     except (RuntimeError, TypeError, ValueError) as error:
         why = f"{error}: {error.__cause__}" if error.__cause__ else str(error)
         raise click.ClickException(f"agent {agent.card.name!r}: no worker: {why}") from error

@@ -9,6 +9,7 @@ from a2a_temporal._cli.agents import default_task_queue, load_agent
 from a2a_temporal._cli.console import configure_logging, run
 from a2a_temporal._cli.options import (
     agent_argument,
+    auth_option,
     metrics_option,
     profile_option,
     server_options,
@@ -38,6 +39,7 @@ logger = logging.getLogger(__name__)
     help="Name, in the card, the URL that a proxy was asked for, by X-Forwarded-Proto, -Host, "
     "-Port and -Prefix. Only behind a proxy that sets or removes these headers.",
 )
+@auth_option
 @task_queue_option
 @profile_option
 @metrics_option
@@ -49,6 +51,7 @@ def serve(
     public_url: str | None,
     grpc_port: int | None,
     trust_forwarded: bool,
+    auth: str | None,
     task_queue: str | None,
     profile: str | None,
     metrics: str | None,
@@ -62,7 +65,7 @@ def serve(
     configure_logging(verbose=verbose, metrics=metrics)
 
     async def main(stop: asyncio.Event) -> None:
-        loaded = load_agent(agent)
+        loaded = load_agent(agent, auth=auth)
         queue = task_queue or default_task_queue(loaded)
         client = await connect_now_or_later(profile=profile)
         listener = listen(host, port)

@@ -116,7 +116,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
             client,
             agent=self._agent,
             task_queue=task_queue,
-            workflow=_workflow_name(workflow),
+            workflow=workflow_name(workflow),
             options=self._options,
         )
         self._push_configs = PushConfigs(
@@ -428,7 +428,12 @@ class TemporalRequestHandler(sdk.RequestHandler):
         return caller(params, context, self._agent, self._options)
 
 
-def _workflow_name(workflow: type[Any] | str | PlainWorkflow) -> str | PlainWorkflow:
+def workflow_name(workflow: object) -> str | PlainWorkflow:
+    """Return the workflow type that is started, or what an existing one is started with.
+
+    Raises:
+        TypeError: It is no workflow.
+    """
     if isinstance(workflow, (str, PlainWorkflow)):
         return workflow
     definition = getattr(workflow, "__temporal_workflow_definition", None)

@@ -13,10 +13,9 @@ from a2a.server.agent_execution import AgentExecutor
 from a2a.types import Message, Task
 from temporalio.client import Client, WorkflowHandle
 from temporalio.testing import TimeSkipper
-from temporalio.worker import Replayer, Worker
+from temporalio.worker import Worker
 
 from a2a_temporal._agent import Agent
-from a2a_temporal._app import create_app
 from a2a_temporal._log.reading import read_log
 from a2a_temporal._log.requests import (
     Answer,
@@ -37,7 +36,6 @@ from a2a_temporal._testing.replaying import replay_all
 from a2a_temporal._testing.transport import StreamingTransport
 from a2a_temporal._testing.user import User, id_of
 from a2a_temporal._worker.parts import Content, text_of
-from a2a_temporal._worker.plugin import A2APlugin
 
 _PATIENCE = 20.0
 _HTTP_TIMEOUT = 60.0
@@ -65,20 +63,19 @@ class RunningAgent:
         max_cached_workflows: int,
     ) -> None:
         self.agent = agent
-        self.temporal = temporal
+        self.temporal: Client = agent.client(temporal)
         self.task_queue: str = f"test-{uuid.uuid4().hex[:12]}"
         self._card = served(agent.card)
-        self.handler: TemporalRequestHandler = TemporalRequestHandler(
-            temporal,
-            agent_card=self._card,
+        self.handler: TemporalRequestHandler = agent.handler(
+            self.temporal,
             task_queue=self.task_queue,
-            workflow=agent.served_workflow,
+            card=self._card,
             options=believing(agent.handler_options),
         )
-        self._transport = StreamingTransport(create_app(self.handler, middleware=[middleware()]))
+        self._transport = StreamingTransport(agent.app(self.handler, middleware=[middleware()]))
         self._max_cached_workflows = max_cached_workflows
-        self._approvals = Approvals(temporal)
-        self._skipper = TimeSkipper(temporal)
+        self._approvals = Approvals(self.temporal)
+        self._skipper = TimeSkipper(self.temporal)
         self._worker: Worker | None = None
         self._working: asyncio.Task[None] | None = None
         self._users: list[User] = []
@@ -269,9 +266,8 @@ class RunningAgent:
         Raises:
             AssertionError: One is not deterministic; names each that failed.
         """
-        classes = self.agent.worker_workflows
-        replayer = Replayer(workflows=classes, plugins=[self._plugin()])
         # Visibility lags: a task is replayed when it can be found.
+        replayer = self.agent.replayer(self.temporal)
         failures = await replay_all(replayer, self.temporal, self.task_queue)
         assert not failures, f"not deterministic: {failures}"
 
@@ -279,12 +275,9 @@ class RunningAgent:
 
     async def start_worker(self) -> None:
         """Start a worker: a fresh one, which knows nothing but what Temporal tells it."""
-        self._worker = Worker(
+        self._worker = self.agent.worker(
             self.temporal,
             task_queue=self.task_queue,
-            workflows=self.agent.worker_workflows,
-            activities=self.agent.activities,
-            plugins=[self._plugin()],
             max_cached_workflows=self._max_cached_workflows,
         )
         self._working = asyncio.create_task(self._worker.run())
@@ -305,9 +298,6 @@ class RunningAgent:
         await self._approvals.aclose()
         await self.handler.aclose()
         await self.stop_worker()
-
-    def _plugin(self) -> A2APlugin:
-        return A2APlugin(agent_executor=self.agent.executor, options=self.agent.agent_options)
 
     async def _decide(self, task: Task | str, person: Person, answer: Answer) -> Outcome:
         outcome = await self._approvals.decide(person, id_of(task), answer)
@@ -371,6 +361,10 @@ async def running_agent(
 def _agent_of(agent: Agent | AgentExecutor | type[Any] | PlainWorkflow) -> Agent:
     if isinstance(agent, Agent):
         return agent
+    if isinstance(agent, type) and issubclass(agent, AgentExecutor):
+        raise TypeError(
+            f"running_agent() takes an executor, not its class: write {agent.__name__}(...)."
+        )
     if isinstance(agent, AgentExecutor):
         return Agent(card=card_of(type(agent)), executor=agent)
     return Agent(card=card_of(agent), workflow=agent)

@@ -108,7 +108,7 @@ class A2APlugin(SimplePlugin):
         workflows: list[type] = [PushWorkflow, LateConfigsWorkflow]
         self._agent: AgentActivities | None = None
         if agent_executor is not None:
-            _check_executor(agent_executor)
+            check_executor(agent_executor, "A2APlugin(agent_executor=...)")
             self._agent = AgentActivities(agent_executor, self._options)
             activities += [self._agent.run_agent, self._agent.cancel_agent]
             workflows.append(AgentWorkflow)
@@ -156,14 +156,19 @@ def _limits(converter: DataConverter) -> StepLimits:
     return StepLimits(entry_limit(converter), stored_from, known)
 
 
-def _check_executor(executor: object) -> None:
+def check_executor(executor: object, argument: str) -> None:
+    """Check that an executor is an object that can work.
+
+    Raises:
+        TypeError: It is a class, or lacks a method.
+    """
     missing: Sequence[str] = [
         name for name in ("execute", "cancel") if not callable(getattr(executor, name, None))
     ]
     if missing or isinstance(executor, type):
         raise TypeError(
-            "A2APlugin(agent_executor=...) takes an AgentExecutor instance, got "
-            f"{executor!r}. Pass an object with async execute() and cancel()."
+            f"{argument} takes an AgentExecutor instance, got {executor!r}. Pass an object with "
+            "async execute() and cancel()."
         )
 
 

@@ -315,3 +315,27 @@ async def _ready(caller: Caller) -> None:
 
 def _short(output: str) -> list[str]:
     return [" ".join(line.split()[:2]) for line in output.splitlines() if line]
+
+
+@pytest.mark.parametrize(("auth", "status"), [((), 200), (("--auth=staff:Staff",), 401)])
+async def test_serve_says_when_everybody_may_call(
+    folder: Path, auth: tuple[str, ...], status: int
+) -> None:
+    (folder / "staff.py").write_text(_STAFF)
+    nowhere = {"TEMPORAL_ADDRESS": f"127.0.0.1:{free_port()}"}
+    port = free_port()
+    arguments = (NAME, "--host=0.0.0.0", f"--port={port}", *auth)
+    async with command(folder, "serve", *arguments, env=nowhere) as serve, http_client() as http:
+        await eventually(lambda: accepts(port), within=30)
+        answer = await http.get(f"http://127.0.0.1:{port}/extendedAgentCard")
+        assert (answer.status_code == 401) is (status == 401)
+        assert ("Everybody who reaches" in serve.output()) is (status == 200)
+
+
+_STAFF = """
+from starlette.authentication import AuthenticationBackend, AuthenticationError
+
+class Staff(AuthenticationBackend):
+    async def authenticate(self, conn):
+        raise AuthenticationError("nobody")
+"""
