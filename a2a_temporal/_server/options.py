@@ -45,7 +45,8 @@ class HandlerOptions:
         cancel_wait: How long CancelTask waits for the agent's code to stop.
         blocking_limit: How long a blocking SendMessage waits at most; then it answers with the
             task as it is. ``None`` waits for as long as the client does.
-        read_timeout: Bound of every single call to Temporal.
+        read_timeout: Bound of every single call to Temporal: of one page where a log has many.
+            An operation takes up to ten seconds in all, or this if it is longer.
         maximum_message_bytes: Largest message that is accepted, in bytes of JSON. By default 1.4
             MB, or 20 MB with ExternalStorage on the client's data converter.
         maximum_message_values: How many values a message may hold: parts, list items and members

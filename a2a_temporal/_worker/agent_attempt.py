@@ -19,6 +19,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
 from a2a_temporal import errors
+from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.reading import NoTaskError, read_log
 from a2a_temporal._sdk_names import missing_sdk_name
 from a2a_temporal._worker.early_cancel import hearing
@@ -33,6 +34,7 @@ from a2a_temporal._worker.turn import Turn, enter_turn
 logger = logging.getLogger("a2a_temporal.agent")
 
 _LAST_WORDS_SECONDS = 2
+_UNREAD = (NoTaskError, LogUnreadableError, RPCError, TimeoutError, asyncio.TimeoutError)
 """How long an attempt that is over already waits for what can be done without."""
 
 
@@ -224,7 +226,7 @@ class Attempt:
         reading = read_log(activity.client(), self._turn.task_id, run_id=run_id)
         try:
             log = await asyncio.wait_for(reading, _LAST_WORDS_SECONDS)
-        except (NoTaskError, RPCError, TimeoutError, asyncio.TimeoutError) as error:
+        except _UNREAD as error:
             logger.warning("Task %s could not be read for cancel(): %r", self._turn.task_id, error)
         else:
             self._context.current_task = log.task
