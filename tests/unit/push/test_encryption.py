@@ -5,10 +5,15 @@ import os
 
 import pytest
 from temporalio.api.common.v1 import Payload
-from temporalio.converter import DataConverter
+from temporalio.converter import DataConverter, WorkflowSerializationContext
 
 from a2a_temporal import EncryptionCodec, connect
-from a2a_temporal._encryption import KEYS_VARIABLE, EncryptionKeyError, encrypted
+from a2a_temporal._encryption import (
+    KEYS_VARIABLE,
+    STRICT_VARIABLE,
+    EncryptionKeyError,
+    encrypted,
+)
 from a2a_temporal.errors import ConnectionSettingsError
 
 OLD, NEW = os.urandom(32), os.urandom(32)
@@ -52,6 +57,36 @@ async def test_a_changed_payload_does_not_open() -> None:
     sealed.data = sealed.data[:-1] + bytes([sealed.data[-1] ^ 1])
     with pytest.raises(EncryptionKeyError):
         await codec.decode([sealed])
+
+
+async def test_a_payload_opens_only_in_the_workflow_it_was_made_for() -> None:
+    codec = EncryptionCodec({"new": NEW})
+    of_alice = codec.with_context(WorkflowSerializationContext("default", "alice"))
+    of_bob = codec.with_context(WorkflowSerializationContext("default", "bob"))
+    (sealed,) = await of_alice.encode([PAYLOAD])
+    assert await of_alice.decode([sealed]) == await codec.decode([sealed]) == [PAYLOAD]
+    with pytest.raises(EncryptionKeyError, match="copied"):
+        await of_bob.decode([sealed])
+    sealed.metadata["encryption-workflow-id"] = b"bob"
+    with pytest.raises(EncryptionKeyError, match="changed"):
+        await of_bob.decode([sealed])
+    del sealed.metadata["encryption-workflow-id"]
+    with pytest.raises(EncryptionKeyError, match="changed"):
+        await of_bob.decode([sealed])
+
+
+async def test_the_environment_says_whether_what_is_not_encrypted_is_refused() -> None:
+    strict = EncryptionCodec.from_env({**variable(new=NEW), STRICT_VARIABLE: "1"})
+    assert strict is not None
+    (sealed,) = await strict.encode([PAYLOAD])
+    assert await strict.decode([sealed]) == [PAYLOAD]
+    bound = strict.with_context(WorkflowSerializationContext("default", "alice"))
+    for each in (strict, bound):
+        with pytest.raises(EncryptionKeyError, match=STRICT_VARIABLE):
+            await each.decode([PAYLOAD])
+    for env in ({STRICT_VARIABLE: "1"}, {**variable(new=NEW), STRICT_VARIABLE: "yes"}):
+        with pytest.raises(ConnectionSettingsError, match=STRICT_VARIABLE):
+            await connect(address="127.0.0.1:1", env=env)
 
 
 async def test_what_was_written_before_encryption_is_still_read() -> None:
