@@ -49,6 +49,9 @@ from a2a_temporal._worker.push_room import PushRoom
 logger = logging.getLogger("a2a_temporal.push")
 
 _BEAT_SECONDS = 3.0
+# What an attempt has told since its last heartbeat is told again when its worker is lost.
+_ATTACHED_SECONDS = 10.0
+_SHORTEST_WAIT = 0.05
 _SHORT_RPC = timedelta(seconds=10)
 _BUSY_PAUSE = timedelta(seconds=2)
 _SOON = timedelta(milliseconds=1)
@@ -119,10 +122,13 @@ class PushActivities:
     async def _deliver(self, delivery: Delivery, progress: "_Progress") -> Delivered:
         """Deliver what the log holds, and what it gets while the task is at work."""
         run: _Run | None = None
-        until = time.monotonic() + ATTEMPT_SECONDS
+        end: Position | None = None
+        began = time.monotonic()
         async with contextlib.AsyncExitStack() as connections:
             while True:
                 log = await self._read(delivery, progress.position)
+                if log.next == end:
+                    await asyncio.sleep(_SHORTEST_WAIT)
                 push = (await present_configs(activity.client(), log)).get(delivery.config_id)
                 if push is None or push.since != delivery.since:
                     return Delivered("deleted", progress.position)
@@ -135,10 +141,10 @@ class PushActivities:
                     async with self._room.place(failing=activity.info().attempt > 1) as has_place:
                         if not has_place:
                             return _busy(delivery, progress.position)
-                        outcome = await run.deliver(notices, until)
+                        outcome = await run.deliver(notices, began + ATTEMPT_SECONDS)
                     if outcome != "delivered":
                         return Delivered(outcome, progress.position)
-                if not await self._grown(log, until):
+                if not await self._grown(log, began + _ATTACHED_SECONDS):
                     return Delivered("delivered", end)
 
     async def _grown(self, log: PushLog, until: float) -> bool:

@@ -130,9 +130,9 @@ class PushLog:
 
     @property
     def at_work(self) -> bool:
-        """True while more events are soon to be expected."""
+        """True while more events of the first run are soon to be expected."""
         state = self.state
-        return not (self.closed or state.terminal or state.interrupted)
+        return not (self.closed or self.continued or state.terminal or state.interrupted)
 
     async def grown(self, within: timedelta) -> bool:
         """Wait until Temporal has more than was read; says whether it came to that.
