@@ -145,7 +145,8 @@ class PushActivities:
                     if outcome != "delivered":
                         return Delivered(outcome, progress.position)
                 if not await self._grown(log, began + _ATTACHED_SECONDS):
-                    return Delivered("delivered", end)
+                    ended = log.closed and not log.continued
+                    return Delivered("delivered", end, configs_of(log.state) if ended else None)
 
     async def _grown(self, log: PushLog, until: float) -> bool:
         """Wait until the log of a task that is at work has grown; says whether it has.

@@ -100,11 +100,13 @@ class Delivered:
 
     ``delivered``: everything the log holds. ``more``: the attempt had taken long enough.
     ``failed``: the receiver took some and then failed. ``busy``: this worker already waits for too
-    many receivers. ``deleted``: the config is no longer set.
+    many receivers. ``deleted``: the config is no longer set. ``closed`` are the configs at the end
+    of the log, where everything up to that end is delivered and the task goes on in no other run.
     """
 
     outcome: Outcome
     position: Position
+    closed: Configs | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ receiver costs neither history nor worker while it is dead.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -48,6 +49,7 @@ _SHORT_ACTIVITY = timedelta(seconds=30)
 _HANDOVER_ATTEMPTS = 15
 _LONGEST_READING = timedelta(minutes=10)
 _SHORTEST_AGE = timedelta(seconds=1)
+_LOG_END_WITHIN = timedelta(seconds=1)
 _LONGEST_BUSY_PAUSE = 30.0
 _STATE = SearchAttributeKey.for_keyword(wire.STATE_ATTRIBUTE)
 
@@ -72,6 +74,7 @@ class PushWorkflow:
         self._deleted: set[str] = set()
         self._pokes = 1
         self._matched = 0
+        self._closed: Configs | None = None
         self._closing = False
         self._stopping = False
         self._cancel_requested = start.closing
@@ -122,7 +125,7 @@ class PushWorkflow:
         if any(lane.given_up for lane in self._lanes.values()):
             self._publish()
         await self._keep_lanes(lambda: self._cancel_requested)
-        survey = await self._survey()
+        survey = await self._log_end()
         self._configs = survey.configs
         if survey.end == "continued":
             await self._stop_lanes()
@@ -213,7 +216,8 @@ class PushWorkflow:
                 pause = min(pause * 2, _LONGEST_BUSY_PAUSE)
             elif delivered.outcome in ("delivered", "deleted"):
                 lane.failing_since = ""
-                if closing:
+                self._closed = delivered.closed or self._closed
+                if closing or delivered.closed is not None:
                     self._finished.add(lane.config_id)
                 return
 
@@ -337,6 +341,16 @@ class PushWorkflow:
             workflow.logger.exception("Nothing could be taken over from %s", previous)
             return
         self._lanes = {lane.config_id: lane for lane in end.lanes}
+
+    async def _log_end(self) -> Survey:
+        """Return how the log goes on; a delivery that is under way may be about to read it."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            await workflow.wait_condition(
+                lambda: self._closed is not None or not self._attempts, timeout=_LOG_END_WITHIN
+            )
+        if self._closed is not None:
+            return Survey(self._closed, "closed")
+        return await self._survey()
 
     async def _survey(self) -> Survey:
         return await workflow.execute_activity(

@@ -22,17 +22,13 @@ _STREAM = "stream 10 0.1 0.2"
 
 
 async def measure(stage: Stage, effort: Effort) -> Readings:
-    """Look at a receiver beside blocking sends: one at a time, some at once, and a stream."""
+    """Look at the receiver of tasks that answer at once, and of one that streams."""
     latencies: list[float] = []
     async with hook() as receiver:
         handler = _pushing(stage)
         for _ in range(effort.push_rounds):
             latencies += await _told(stage, handler, receiver, "answer")
-        for at_once in ([_STREAM] * 2, ["answer"] * 4):
-            found = await asyncio.gather(
-                *(_told(stage, handler, receiver, text) for text in at_once)
-            )
-            latencies += [latency for one in found for latency in one]
+        latencies += await _told(stage, handler, receiver, _STREAM)
         await handler.aclose()
     note = f"{len(latencies)} notifications"
     yield "push-p50", Reading(p50(latencies), note=note, reduced=effort.quick)
