@@ -104,7 +104,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
         self.client = client
         card = asking(agent_card) if isinstance(workflow, type) else agent_card
         self.agent_card: AgentCard = declared(card)
-        self.options = self._options = options or HandlerOptions()
+        self.options: HandlerOptions = options or HandlerOptions()
+        self._options = self.options
         self._agent = self._options.agent or agent_card.name
         _check_configuration(agent_card, task_queue, self._agent)
         if agent_card.capabilities.push_notifications and isinstance(workflow, PlainWorkflow):
