@@ -95,7 +95,11 @@ def create_app(
         cache_control: Cache-Control of the card; None sends none.
         max_body_bytes: A larger request body is answered with 413.
     """
-    streams = EventStreams(ping_seconds=ping_seconds, at_stop=handler.aclose)
+    streams = EventStreams(
+        ping_seconds=ping_seconds,
+        write_timeout=handler.options.stream_write_timeout.total_seconds(),
+        at_stop=handler.aclose,
+    )
     most = handler.options.maximum_message_values
     builder = CallContextBuilder(context_builder, enable_v0_3=enable_v0_3)
     card = PublicCard(

@@ -3,11 +3,20 @@
 call → guard (extensions, unexpected errors) → SDK servicer → SealedHandler → handler
 """
 
+import asyncio
 import contextvars
 import logging
 import uuid
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Sequence,
+)
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, cast
 
 import grpc
@@ -92,8 +101,9 @@ def create_grpc_server(
     if authentication is not None:
         interceptors = [*interceptors, _Authenticating(authentication)]
         context_builder = context_builder or _AuthenticatedContextBuilder()
+    guard = _Guard(handler.agent_card, handler.options.stream_write_timeout)
     server = grpc.aio.server(
-        interceptors=[*interceptors, _Guard(handler.agent_card)],
+        interceptors=[*interceptors, guard],
         options=[
             ("grpc.max_receive_message_length", max_message_bytes),
             ("grpc.max_send_message_length", -1),
@@ -226,6 +236,7 @@ class _Guard(grpc.aio.ServerInterceptor):
     """Says which extensions are active, and lets no unexpected error out."""
 
     card: AgentCard
+    write_timeout: timedelta
 
     async def intercept_service(
         self,
@@ -244,7 +255,7 @@ class _Guard(grpc.aio.ServerInterceptor):
             "response_serializer": method.response_serializer,
         }
         if method.response_streaming:
-            streaming: Any = _stream(method.unary_stream, metadata)
+            streaming: Any = _stream(method.unary_stream, metadata, self.write_timeout)
             return grpc.unary_stream_rpc_method_handler(streaming, **codec)
         answering: Any = _unary(method.unary_unary, metadata)
         return grpc.unary_unary_rpc_method_handler(answering, **codec)
@@ -359,22 +370,53 @@ def _unary(
 
 
 def _stream(
-    inner: Callable[[Any, _Context], AsyncIterator[Any]], metadata: _Metadata
-) -> Callable[[Any, _Context], AsyncIterator[Any]]:
-    async def call(request: Any, context: _Context) -> AsyncIterator[Any]:
+    inner: Callable[[Any, _Context], AsyncIterator[Any]],
+    metadata: _Metadata,
+    write_timeout: timedelta,
+) -> Callable[[Any, _Context], Awaitable[None]]:
+    async def call(request: Any, context: _Context) -> None:
         try:
             if metadata:
                 # At once: a resumed stream may have nothing to say for long.
                 await context.send_initial_metadata(metadata)
             await _check_readable(request, context)
-            async for response in inner(request, context):
-                yield response
+            responses = cast("AsyncGenerator[Any]", inner(request, context))
+            async for response in responses:
+                if not await _done_within(write_timeout, context.write(response)):
+                    await responses.aclose()
+                    text = "The client has taken nothing for too long"
+                    await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, text)
         except grpc.aio.AbortError:
             raise
         except Exception as error:
             await _abort(context, error)
 
     return call
+
+
+async def _done_within(limit: timedelta, writing: Awaitable[None]) -> bool:
+    """Await a write, which is done for each event of each stream, without a task of its own."""
+    task = cast("asyncio.Task[Any]", asyncio.current_task())
+    passed = False
+
+    def stop() -> None:
+        nonlocal passed
+        passed = True
+        task.cancel()
+
+    timer = asyncio.get_running_loop().call_later(limit.total_seconds(), stop)
+    try:
+        await writing
+    except asyncio.CancelledError:
+        if not passed:
+            raise
+        uncancel = getattr(task, "uncancel", None)  # Python 3.11
+        if uncancel is not None:
+            uncancel()
+        return False
+    finally:
+        timer.cancel()
+    return True
 
 
 async def _abort(context: _Context, error: Exception) -> None:

@@ -7,6 +7,7 @@ costs twice the memory a stream. One task for all streams of an app does the pin
 
 import asyncio
 import contextlib
+import math
 import signal
 import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Generator
@@ -17,6 +18,7 @@ from sse_starlette.sse import EventSourceResponse
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from a2a_temporal._http.cutting import cut_off
 from a2a_temporal._http.extensions import cursor_of
 
 _PING = b": ping\r\n\r\n"
@@ -38,13 +40,17 @@ class EventStreams:
 
     Args:
         ping_seconds: A stream that was silent this long gets a comment line.
+        write_timeout: A stream whose client takes nothing for so many seconds ends.
         at_stop: Awaited when the web server of this process is told to stop.
     """
 
-    def __init__(self, *, ping_seconds: float, at_stop: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, *, ping_seconds: float, write_timeout: float, at_stop: Callable[[], Awaitable[None]]
+    ) -> None:
         if ping_seconds <= 0:
             raise ValueError(f"ping_seconds must be above 0, not {ping_seconds!r}")
         self._ping_seconds = ping_seconds
+        self._write_timeout = write_timeout
         self._at_stop = at_stop
         self._open: set[EventStream] = set()
         self._calls = 0
@@ -98,13 +104,16 @@ class EventStreams:
 
     async def _attend(self) -> None:
         while not self.closed and (self._calls or self._open):
-            await asyncio.sleep(min(_TICK_SECONDS, self._ping_seconds / 4))
+            shortest = min(self._ping_seconds, self._write_timeout)
+            await asyncio.sleep(min(_TICK_SECONDS, shortest / 4))
             if _web_server_stops():
                 self.close()
                 await self._at_stop()
-            silent_since = time.monotonic() - self._ping_seconds
+            now = time.monotonic()
             for stream in self._open:
-                if stream.last_sent <= silent_since:
+                if now - stream.writing_since >= self._write_timeout:
+                    stream.cut()
+                elif now - stream.last_sent >= self._ping_seconds:
                     stream.ping()
 
 
@@ -127,6 +136,8 @@ class EventStream(Response):
         self.raw_headers = response.raw_headers
         self.background = response.background
         self.last_sent = time.monotonic()
+        self.writing_since = math.inf
+        self._was_cut = False
         self._events = events_of(response)
         self._streams = streams
         self._leaving = leaving
@@ -140,11 +151,16 @@ class EventStream(Response):
         if self._sending is not None:
             self._sending.cancel()
 
+    def cut(self) -> None:
+        """End the stream of a client that takes nothing, not even an end."""
+        self._was_cut = True
+        self.end()
+
     def ping(self) -> None:
         """Send a comment line, unless the one before is still stuck in a slow client's socket."""
         if self._send is not None and (self._pinging is None or self._pinging.done()):
             self.last_sent = time.monotonic()
-            self._pinging = asyncio.ensure_future(_body(self._send, _PING))
+            self._pinging = asyncio.ensure_future(self._write(self._send, _PING))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -162,7 +178,9 @@ class EventStream(Response):
         finally:
             self._leaving.cancel()
             await close(self._events)
-        if not client_left:
+        if self._was_cut:
+            await cut_off(send)
+        elif not client_left:
             await _body(send, b"", more=False)
         if self.background is not None:
             await self.background()
@@ -188,10 +206,16 @@ class EventStream(Response):
 
     async def _send_events(self, send: Send) -> None:
         async for event in self._events:
-            await _body(send, _encoded(event, with_id=self._with_ids))
-            self.last_sent = time.monotonic()
+            await self._write(send, _encoded(event, with_id=self._with_ids))
             # A web server takes what its client can take without a pause, and so may a log give it.
             await asyncio.sleep(0)
+
+    async def _write(self, send: Send, chunk: bytes) -> None:
+        """Write, which takes as long as the client lets it."""
+        self.writing_since = min(self.writing_since, time.monotonic())
+        await _body(send, chunk)
+        self.last_sent = time.monotonic()
+        self.writing_since = math.inf
 
 
 def events_of(response: EventSourceResponse) -> AsyncIterable[SdkEvent]:

@@ -52,6 +52,8 @@ class HandlerOptions:
         maximum_message_values: How many values a message may hold: parts, list items and members
             of objects, at any depth. Each costs far more than its two bytes, here, in the worker
             and in whoever reads the task.
+        stream_write_timeout: A stream ends once its client has taken nothing of what waits for it
+            for this long; it may subscribe again. Nothing is kept for it meanwhile.
         maximum_waiting_messages: How many messages may wait for a task's agent; further ones are
             refused until it has handled some. Temporal takes 10,000 signals a run, and an agent
             that finds them used up by messages cannot say any more how its turn ended. A workflow
@@ -77,6 +79,7 @@ class HandlerOptions:
     read_timeout: timedelta = timedelta(seconds=5)
     maximum_message_bytes: int | None = None
     maximum_message_values: int = 50_000
+    stream_write_timeout: timedelta = timedelta(seconds=60)
     maximum_waiting_messages: int = 1000
     long_polls: int = 200
     forwarded_headers: frozenset[str] = field(
@@ -95,7 +98,7 @@ class HandlerOptions:
         return max(_ANSWERED_WITHIN, self.read_timeout)
 
     def __post_init__(self) -> None:
-        for name in ("cancel_wait", "read_timeout"):
+        for name in ("cancel_wait", "read_timeout", "stream_write_timeout"):
             if getattr(self, name) <= timedelta(0):
                 raise ValueError(f"HandlerOptions.{name} must be positive.")
         for name in ("long_polls", "maximum_message_values", "maximum_waiting_messages"):
