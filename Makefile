@@ -10,7 +10,7 @@ DEV     := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup test long check format check-forge bench paths suites chaos soak versions \
-  release-check clean
+  release-check secrets clean
 
 help:
 	@echo "make demo    a task survives the death of its worker and its server (under a minute)"
@@ -23,6 +23,7 @@ help:
 	@echo "make chaos   processes killed, frozen and restarted at random under load (minutes)"
 	@echo "make soak    half an hour beside 5,000 open streams -> benchmarks/RESULTS.md"
 	@echo "make release-check  builds sdist and wheel, installs the wheel, runs the demo from it"
+	@echo "make secrets what docker-compose.yml has to be given: random secrets, made once"
 	@echo "make versions  unit tests with the lowest and with the newest packages that are allowed"
 	@echo
 	@echo "PYTHON=python3.13 make ...   chooses the interpreter (now: $(PYTHON))"
@@ -109,6 +110,17 @@ versions: $(VENV)/bin/python
 # RELEASE=v1.2.3 also holds that tag against the version and CHANGELOG.md.
 release-check: $(DEV)
 	@$(BIN)/python -m tests.release
+
+# Kept when they are there. The inbox runs as another user, who reads the tokens: the directory is closed.
+RANDOM_TEXT := openssl rand -hex 32
+secrets:
+	@umask 077; mkdir -p .secrets; test -e .env || { \
+	  echo "POSTGRES_PASSWORD=$$($(RANDOM_TEXT))"; echo "A2A_INBOX_SECRET=$$($(RANDOM_TEXT))"; \
+	  echo "A2A_INBOX_PEOPLE=./.secrets/people.json"; } > .env
+	@umask 022; test -e .secrets/people.json || { \
+	  echo "{\"$$($(RANDOM_TEXT))\": {\"name\": \"ann\", \"groups\": [\"finance\"]},"; \
+	  echo " \"$$($(RANDOM_TEXT))\": {\"name\": \"bob\", \"groups\": [\"finance\"]},"; \
+	  echo " \"$$($(RANDOM_TEXT))\": {\"name\": \"cfo\", \"groups\": []}}"; } > .secrets/people.json
 
 clean:
 	rm -rf $(VENV) dist .a2a-temporal .hypothesis .pytest_cache .ruff_cache .import_linter_cache

@@ -108,6 +108,9 @@ class EmbeddedTemporal:
             EmbeddedTemporalError: There is no server binary, it ended, or it does not answer.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
+        # All that is said to agents is in the database: nobody else on the machine may read it.
+        if self.directory.stat().st_mode & 0o077:
+            self.directory.chmod(0o700)
         # What is in here is nobody's source code.
         (self.directory / ".gitignore").write_text("*\n", encoding="utf-8")
         there = notes.running(self.directory)

@@ -175,6 +175,10 @@ def _authenticator(host: str, who: dict[str, Any]) -> Any:
                         f"--allow-anonymous serves this machine only, and --host {host} is "
                         f"reachable from others. Use --host 127.0.0.1, or one of {_WAYS}."
                     )
+                logger.warning(
+                    "anybody at this machine may decide, under any name; put no proxy before this "
+                    "inbox: one that sets no X-Forwarded-... header lets everybody in"
+                )
                 return Anonymous(who["name"], who["groups"])
     except ValueError as error:
         raise click.UsageError(str(error)) from None

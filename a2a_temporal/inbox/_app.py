@@ -25,6 +25,7 @@ from a2a_temporal.inbox._answers import MAX_BODY_BYTES
 from a2a_temporal.inbox._guard import SecurityHeaders
 from a2a_temporal.inbox._pages import Pages
 from a2a_temporal.inbox._rendering import new_environment
+from a2a_temporal.inbox._secrets import SHORTEST_SECRET, is_guessable
 from a2a_temporal.inbox._sessions import Sessions
 from a2a_temporal.inbox._sign_in import SignIn
 from a2a_temporal.inbox._views import Settings, Views
@@ -63,8 +64,11 @@ def create_inbox(
     Raises:
         ValueError: An argument is not usable.
     """
-    if secret and len(secret) < 16:
-        raise ValueError("secret must have at least 16 characters; use a long random text.")
+    if secret and is_guessable(secret):
+        raise ValueError(
+            f"secret must be a random text of at least {SHORTEST_SECRET} characters, and none out "
+            "of an example. Make one: openssl rand -hex 32"
+        )
     if not 1 <= page_size <= 200:
         raise ValueError(f"page_size must be between 1 and 200, got {page_size!r}.")
     for name, url in (("temporal_ui", temporal_ui), ("public_url", public_url)):

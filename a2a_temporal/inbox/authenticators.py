@@ -15,10 +15,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from a2a_temporal._server.parked import Person
+from a2a_temporal.inbox._secrets import SHORTEST_SECRET, is_guessable
 
 _SIGNED_IN = "token"
 _CLAIMED = "claimed"
-_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+_FORWARDED = ("forwarded", "via", "x-real-ip")
+_FORWARDED_PREFIX = "x-forwarded-"
 
 
 class Authenticator(Protocol):
@@ -91,8 +93,11 @@ class BearerTokens:
     fields: Sequence[SignInField] = (SignInField("token", "Access token", secret=True),)
 
     def __init__(self, people: Mapping[str, Person]) -> None:
-        if any(len(token) < 8 for token in people):
-            raise ValueError("Bearer tokens need at least 8 characters; use random ones.")
+        if any(map(is_guessable, people)):
+            raise ValueError(
+                f"Bearer tokens need at least {SHORTEST_SECRET} random characters, and none out of "
+                "an example. Make one: openssl rand -hex 32"
+            )
         self._people = {
             _fingerprint(token): Person(
                 each.name, each.groups, verified=True, operator=each.operator, tenant=each.tenant
@@ -236,13 +241,20 @@ def _address(request: Request) -> ipaddress.IPv4Address | ipaddress.IPv6Address 
 
 
 def _is_local(request: Request) -> bool:
-    """True for a browser on this machine: no proxy between, no foreign name that resolves here."""
+    """True for a browser on this machine: no proxy between, no foreign name that resolves here.
+
+    A proxy that says nothing of itself and of whom it serves looks like a browser of this machine.
+    Those that still speak HTTP/1.0, which no browser does, show by it.
+    """
     address = _address(request)
     return (
         address is not None
         and address.is_loopback
         and is_loopback_name(request.url.hostname or "")
-        and not any(name in request.headers for name in _FORWARDED)
+        and request.scope.get("http_version") != "1.0"
+        and not any(
+            name in _FORWARDED or name.startswith(_FORWARDED_PREFIX) for name in request.headers
+        )
     )
 
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+import stat
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -44,7 +45,9 @@ class Sleeper:
 
 async def test_it_runs_in_its_directory_and_leaves_only_data_behind(tmp_path: Path) -> None:
     folder = tmp_path / "embedded"
+    folder.mkdir(mode=0o755)  # as older versions made it
     async with EmbeddedTemporal(directory=folder) as server:
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert running_address(folder) == server.address
         client = await server.client()
         await client.count_workflows(f"{STATE_ATTRIBUTE} = 'x'")

@@ -1,6 +1,7 @@
 """The topology of docker-compose.yml without containers: the same commands, a real nginx."""
 
 import asyncio
+import json
 import os
 import shutil
 import sys
@@ -14,7 +15,7 @@ import pytest
 
 from a2a_temporal._app import DEFAULT_MAX_BODY_BYTES
 from tests.support.calls import Caller, send_params
-from tests.support.compose import Service, config, services
+from tests.support.compose import Service, config, made_secrets, services
 from tests.support.processes import Process, free_port
 from tests.support.results import artifact_text, state
 from tests.support.temporal_server import TemporalServer
@@ -37,6 +38,7 @@ class Topology:
     workers: list[Process]
     metrics: int
     volumes: Path
+    tokens: dict[str, str]
     http: httpx.AsyncClient
 
     @property
@@ -55,8 +57,8 @@ async def topology(
     inbox_port, proxy_port = free_port(), free_port()
     env = {"TEMPORAL_ADDRESS": temporal.address, "TASK_QUEUE": queue}
     volumes = folder / "volumes"
-    people = folder / "people"
-    people.write_text(config("people"), encoding="utf-8")
+    people = made_secrets(folder)
+    tokens = {each["name"]: token for token, each in json.loads(people.read_text("utf-8")).items()}
 
     def process(name: str, service: Service, **changed: str) -> Process:
         swapped = {"/run/secrets/people": str(people), "--port=8000": f"--port={inbox_port}"}
@@ -94,7 +96,7 @@ async def topology(
         each.start()
     async with httpx.AsyncClient(timeout=30) as http:
         inbox_url = f"http://127.0.0.1:{inbox_port}"
-        made = Topology(proxy_url, inbox_url, apis, workers, metrics, volumes, http)
+        made = Topology(proxy_url, inbox_url, apis, workers, metrics, volumes, tokens, http)
         for url in [*(f"http://127.0.0.1:{port}/readyz" for port in ports), f"{proxy_url}/readyz"]:
             await eventually(lambda url=url: _answers(http, url), within=60)
         await eventually(lambda: _answers(http, f"{made.inbox}/healthz"), within=60)
@@ -180,12 +182,12 @@ async def test_the_proxy_passes_what_the_server_takes_and_what_it_refuses_itself
 
 async def test_an_expense_is_approved_by_two_people_in_the_inbox(topology: Topology) -> None:
     task_id = await _asked(topology)
-    for token in ("ann-token", "bob-token"):
-        headers = {"Authorization": f"Bearer {token}"}
+    for name in ("ann", "bob"):
+        headers = {"Authorization": f"Bearer {topology.tokens[name]}"}
         page = await topology.http.get(f"{topology.inbox}/tasks/{task_id}", headers=headers)
         assert page.status_code == httpx.codes.OK, page.text
         assert "Blue Taxi" in page.text
-    stranger = {"Authorization": "Bearer cfo-token"}
+    stranger = {"Authorization": f"Bearer {topology.tokens['cfo']}"}
     hidden = await topology.http.get(f"{topology.inbox}/tasks/{task_id}", headers=stranger)
     assert hidden.status_code == httpx.codes.NOT_FOUND
 

@@ -1,7 +1,10 @@
 """``docker-compose.yml`` as tests read it."""
 
 import re
+import subprocess
+import uuid
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import yaml
@@ -9,6 +12,7 @@ import yaml
 from tests.support.processes import ROOT
 
 FILE = ROOT / "docker-compose.yml"
+REQUIRED = re.compile(r"\$\{\w+:\?[^}]*\}")
 
 
 @dataclass(frozen=True)
@@ -30,9 +34,9 @@ class Service:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Its environment, defaults filled in."""
+        """Its environment, with a value for every secret it has to be given."""
         given = cast("dict[str, Any]", self.fields.get("environment", {}))
-        return {name: _with_defaults(str(value)) for name, value in given.items()}
+        return {name: REQUIRED.sub(uuid.uuid4().hex, str(value)) for name, value in given.items()}
 
     @property
     def volumes(self) -> dict[str, str]:
@@ -53,11 +57,11 @@ def services() -> dict[str, Service]:
 
 def config(name: str) -> str:
     """Return the text of a config, as the container sees it."""
-    given = load()["configs"][name]
-    if "file" in given:
-        return (FILE.parent / str(given["file"])).read_text(encoding="utf-8")
-    return str(given["content"]).replace("$$", "$")
+    return str(load()["configs"][name]["content"]).replace("$$", "$")
 
 
-def _with_defaults(value: str) -> str:
-    return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", value)
+def made_secrets(folder: Path) -> Path:
+    """Run ``make secrets`` in a directory; return the file with the people and their tokens."""
+    command = ["make", "--silent", "--file", str(ROOT / "Makefile"), "secrets"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return folder / ".secrets" / "people.json"

@@ -3,18 +3,21 @@
 import inspect
 import json
 import re
+import stat
 from pathlib import Path
 
 import click
 import pytest
 
+from a2a_temporal import connect
 from a2a_temporal._cli import main
 from a2a_temporal._cli.agents import load_agent
 from a2a_temporal._connection_settings import resolve
 from a2a_temporal._encryption import KEYS_VARIABLE
 from a2a_temporal._log.wire import SEARCH_ATTRIBUTES
 from a2a_temporal._storage import STORAGE_VARIABLE
-from tests.support.compose import Service, config, load, services
+from a2a_temporal.inbox import Anonymous, BearerTokens, Person, create_inbox
+from tests.support.compose import FILE, Service, config, load, made_secrets, services
 from tests.support.compose_keys import unknown_keys
 from tests.support.processes import ROOT
 
@@ -61,8 +64,7 @@ def test_the_image_runs_as_nobody_special() -> None:
 @pytest.mark.parametrize("service", OURS, ids=lambda each: each.name)
 def test_every_command_is_one_the_command_line_takes(service: object, tmp_path: Path) -> None:
     assert isinstance(service, type(OURS[0]))
-    people = tmp_path / "people"
-    people.write_text(config("people"), encoding="utf-8")
+    people = made_secrets(tmp_path)
     name, *given = service.command
     arguments = [each.replace("/run/secrets/people", str(people)) for each in given]
     command = main.commands[name]
@@ -112,8 +114,52 @@ def test_every_config_and_volume_that_is_used_is_there() -> None:
     for service in services().values():
         for used in service.fields.get("configs", []):
             assert used["source"] in known, service.name
-    people = json.loads(config("people"))
-    assert {person["name"] for person in people.values()} == {"ann", "bob", "cfo"}
+
+
+def test_no_secret_stands_in_the_file_and_each_is_required() -> None:
+    text = FILE.read_text(encoding="utf-8")
+    assert re.findall(r"\$\{\w+(?::?[-=+]|\})[^}]*", text) == []  # a default, or empty
+    secret = re.compile(r"^ *\w*(?:PASSWORD|PWD|SECRET|TOKEN|KEYS?)\w*: *(.+)$", re.MULTILINE)
+    given = secret.findall(text)
+    assert len(given) == 4
+    assert all(re.fullmatch(r"\$\{\w+:\?.+\}", each) for each in given), given
+    assert load()["configs"]["people"]["file"].startswith("${A2A_INBOX_PEOPLE:?")
+
+
+def test_make_secrets_gives_what_the_file_requires(tmp_path: Path) -> None:
+    people = made_secrets(tmp_path)
+    required = set(re.findall(r"\$\{(\w+):\?", FILE.read_text(encoding="utf-8")))
+    lines = (tmp_path / ".env").read_text(encoding="utf-8").splitlines()
+    env = dict(line.split("=", 1) for line in lines)
+    assert env.keys() == required
+    assert (tmp_path / env["A2A_INBOX_PEOPLE"]).samefile(people)
+    BearerTokens.from_file(people)
+    names = [person["name"] for person in json.loads(people.read_text(encoding="utf-8")).values()]
+    assert names == ["ann", "bob", "cfo"]
+    for closed in (tmp_path / ".env", people.parent):
+        assert stat.S_IMODE(closed.stat().st_mode) & 0o077 == 0
+    made_secrets(tmp_path)
+    assert (tmp_path / ".env").read_text(encoding="utf-8").splitlines() == lines
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert {".env", ".secrets/"} <= set(ignored)
+
+
+@pytest.mark.parametrize("service", services().values(), ids=lambda each: each.name)
+def test_nothing_is_published_beyond_this_machine(service: Service) -> None:
+    for port in service.fields.get("ports", []):
+        assert re.fullmatch(r"127\.0\.0\.1:\d+:\d+", str(port))
+
+
+@pytest.mark.parametrize(
+    "secret",
+    ["change-me-this-signs-the-session-cookies", "your-secret-goes-here", "x" * 40, "short"],
+)
+async def test_a_secret_that_everybody_knows_is_refused(secret: str) -> None:
+    with pytest.raises(ValueError, match="openssl rand"):
+        BearerTokens({secret: Person("ann")})
+    client = await connect(address="127.0.0.1:1", lazy=True)
+    with pytest.raises(ValueError, match="openssl rand"):
+        create_inbox(client, authenticator=Anonymous(), secret=secret)
 
 
 def test_the_proxy_waits_and_takes_as_much_as_the_documentation_says() -> None:

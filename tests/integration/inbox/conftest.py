@@ -41,7 +41,10 @@ class Office:
     def new_inbox(self, client: Client | None = None, **options: Any) -> Starlette:
         """Return one more process's worth of inbox, with a client of its own if one is given."""
         tokens = BearerTokens(self.tokens)
-        options = {"secret": "s" * 32, "temporal_ui": "https://temporal.example"} | options
+        options = {
+            "secret": "0123456789abcdef" * 2,
+            "temporal_ui": "https://temporal.example",
+        } | options
         return create_inbox(client or self.agent.temporal, authenticator=tokens, **options)
 
     def name(self, who: str) -> str:

@@ -136,6 +136,10 @@ async def test_at_this_machine_a_claimed_name_is_taken_but_not_verified() -> Non
         ("127.0.0.1", "evil.example", []),  # a foreign name that resolves to this machine
         ("127.0.0.1", "127.evil.example", []),
         ("127.0.0.1", "localhost", [("X-Forwarded-For", "10.0.0.1")]),
+        ("127.0.0.1", "localhost", [("X-Forwarded-Proto", "https")]),
+        ("127.0.0.1", "localhost", [("Forwarded", "for=10.0.0.1")]),
+        ("127.0.0.1", "localhost", [("X-Real-IP", "10.0.0.1")]),
+        ("127.0.0.1", "localhost", [("Via", "1.1 proxy")]),
         (None, "localhost", []),
     ],
 )
@@ -146,3 +150,10 @@ async def test_nobody_else_gets_in_without_signing_in(
     assert await Anonymous("ann").authenticate(request) is None
     with pytest.raises(SignInError):
         await Anonymous().sign_in(request, {"name": "ann"})
+
+
+async def test_a_proxy_that_says_nothing_is_known_by_its_old_http() -> None:
+    request = request_from("127.0.0.1", host="localhost")
+    assert await Anonymous("ann").authenticate(request) is not None
+    request.scope["http_version"] = "1.0"
+    assert await Anonymous("ann").authenticate(request) is None

@@ -68,8 +68,8 @@ async def test_the_session_cookie_is_of_no_use_to_scripts_and_other_sites(client
 
 
 async def test_a_forged_or_foreign_cookie_is_no_session(client: Client) -> None:
-    one = create_inbox(client, authenticator=TOKENS, secret="a" * 32)
-    other = create_inbox(client, authenticator=TOKENS, secret="b" * 32)
+    one = create_inbox(client, authenticator=TOKENS, secret="0123456789abcdef" * 2)
+    other = create_inbox(client, authenticator=TOKENS, secret="fedcba9876543210" * 2)
     async with Visitor(one, token="ann-secret-token") as visitor:
         good = visitor.http.cookies["a2a_inbox"]
         for cookie in (good[:-2] + "AA", good.split(".")[0], "", "x" * 4000):
