@@ -106,9 +106,11 @@ async def frames(
     try:
         async for chunk in _chunks(first, envelope):
             yield chunk
+        first.clear()  # a stream may wait for days, and keeps nothing meanwhile
         async for several in events:
             async for chunk in _chunks(several, envelope):
                 yield chunk
+            several.clear()
     except A2AError as error:
         yield b"event: error\r\ndata: " + one_line(refusal(error)) + b"\r\n\r\n"
     finally:

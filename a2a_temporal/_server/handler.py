@@ -237,9 +237,11 @@ class TemporalRequestHandler(sdk.RequestHandler):
                 return
             async for events in sent.reader.events(lambda state: state.waits_for(sent.turn)):
                 told = _up_to(events, lambda event: _ends_turn(event, sent.turn))
+                ends = _ends_turn(told[-1], sent.turn)
                 yield [places.stamped(_trimmed(event, params)) for event in told]
-                if _ends_turn(told[-1], sent.turn):
+                if ends:
                     return
+                _forget(events, told)
 
     # ------------------------------------------------------------------ read
 
@@ -280,13 +282,14 @@ class TemporalRequestHandler(sdk.RequestHandler):
             )
             reader, missed = await answered(self._options.answered_within, subscribing)
             if missed is None:
-                task = reader.snapshot()
-                yield [places.stamped(LogEvent(reader.taken, task, reader.state.status_turn))]
+                yield [places.stamped(_snapshot(reader))]
             async for events in following(reader, missed or []):
                 told = _up_to(events, _ends_task)
+                ends = _ends_task(told[-1])
                 yield [places.stamped(event) for event in told]
-                if _ends_task(told[-1]):
+                if ends:
                     return
+                _forget(events, told)
 
     # ---------------------------------------------------------------- cancel
 
@@ -473,6 +476,17 @@ def _up_to(events: list[LogEvent], last: Callable[[LogEvent], bool]) -> list[Log
         if last(event):
             return events[:number]
     return events
+
+
+def _snapshot(reader: Reader) -> LogEvent:
+    task = reader.snapshot()
+    return LogEvent(reader.taken, task, reader.state.status_turn)
+
+
+def _forget(*told: list[LogEvent]) -> None:
+    """Keep nothing of what a stream has told while it waits, maybe for days."""
+    for events in told:
+        events.clear()
 
 
 def _ends_task(event: LogEvent) -> bool:

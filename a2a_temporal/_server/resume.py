@@ -157,6 +157,7 @@ async def following(reader: Reader, missed: list[LogEvent]) -> AsyncIterator[lis
         new = [event for event in events if not told.holds(event.cursor)]
         if new:
             yield new
+        events.clear()
 
 
 @dataclass(frozen=True)

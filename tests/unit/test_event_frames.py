@@ -36,7 +36,7 @@ def _refusal(error: A2AError) -> dict[str, Any]:
 async def _sent(
     *events: list[LogEvent] | A2AError, first: list[LogEvent], envelope: Envelope = _REST
 ) -> list[bytes]:
-    return [chunk async for chunk in frames(first, _then(events), envelope, _refusal)]
+    return [chunk async for chunk in frames([*first], _then(events), envelope, _refusal)]
 
 
 def _texts(chunk: bytes) -> list[str]:
