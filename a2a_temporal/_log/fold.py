@@ -32,6 +32,7 @@ from a2a_temporal._log.requests import open_requests
 from a2a_temporal._log.results import result_artifact
 from a2a_temporal._log.state import (
     INTERRUPTED_STATES,
+    TERMINAL_STATES,
     Accepted,
     LogState,
     Source,
@@ -50,8 +51,7 @@ def fold(state: LogState, entry: Entry) -> list[StreamEvent]:
     state.entries += 1
     match entry:
         case MessageEntry():
-            _accept(state, entry)
-            return []
+            return _accept(state, entry)
         case PushConfigEntry():
             state.push_revision = change_push_configs(
                 state.push_configs, entry, state.push_revision
@@ -73,9 +73,16 @@ def fold(state: LogState, entry: Entry) -> list[StreamEvent]:
             return _close(state, entry)
 
 
-def with_message(task: Task, message: Message) -> Task:
-    """Add a client's message to a task's history; returns the task."""
+def with_message(task: Task, message: Message, at: Timestamp | None = None) -> Task:
+    """Add a client's message to a task's history; returns the task.
+
+    A task that waited for it is at work from then on: it shows no more what the message answers.
+    """
     _file_status_message(task)
+    if task.status.state in INTERRUPTED_STATES:
+        task.status.state = TaskState.TASK_STATE_WORKING
+        if at is not None:
+            task.status.timestamp.CopyFrom(max(task.status.timestamp, at, key=_nanoseconds))
     added = task.history.add()
     added.CopyFrom(message)
     added.task_id = task.id
@@ -83,16 +90,23 @@ def with_message(task: Task, message: Message) -> Task:
     return task
 
 
-def _accept(state: LogState, entry: MessageEntry) -> None:
+def _accept(state: LogState, entry: MessageEntry) -> list[StreamEvent]:
     message = entry.message
     if message.message_id in state.accepted:
-        return
+        return []
     if entry.push_config is not None:
         state.set_push_config(entry.push_config)
-    if state.interrupted:
+    answers = state.interrupted
+    if answers:
         state.answered_turn = max(state.answered_turn, state.status_turn)
+        state.answers = state.task.status.state
     state.accepted[message.message_id] = Accepted(state.turns + 1, digest(message))
-    with_message(state.task, message)
+    task = with_message(state.task, message, entry.at)
+    if not answers:
+        return []
+    return [
+        TaskStatusUpdateEvent(task_id=task.id, context_id=task.context_id, status=task.status)
+    ]
 
 
 def _fold_agent_events(state: LogState, entry: EventsEntry) -> list[StreamEvent]:
@@ -230,6 +244,7 @@ def _set_status(
         state.left_turn = max(state.left_turn, state.status_turn)
     task.status.CopyFrom(status)
     state.status_turn = answers
+    state.answers = 0
     if made.HasField("metadata"):
         task.metadata.MergeFrom(made.metadata)
     return made
@@ -310,8 +325,11 @@ def _merge_task(
             message.context_id = task.context_id
         if kept is not None:
             kept.message_ids |= {message.message_id for message in new}
+    ends = reported.status.state in TERMINAL_STATES
     made: list[StreamEvent] = [
-        _set_artifact(state, TaskArtifactUpdateEvent(artifact=artifact), kept=kept)
+        _set_artifact(
+            state, TaskArtifactUpdateEvent(artifact=artifact, last_chunk=ends), kept=kept
+        )
         for artifact in reported.artifacts
     ]
     status = _news(task.status, reported.status, known)
@@ -356,7 +374,8 @@ def _close(state: LogState, entry: CloseEntry) -> list[StreamEvent]:
     made: list[StreamEvent] = []
     if entry.kind == "completed" and entry.result is not None:
         artifact = result_artifact(entry.result, state.render_result, state.task.id)
-        made.append(_set_artifact(state, TaskArtifactUpdateEvent(artifact=artifact)))
+        whole = TaskArtifactUpdateEvent(artifact=artifact, last_chunk=True)
+        made.append(_set_artifact(state, whole))
     closed_as, text = _CLOSED[entry.kind]
     if entry.reason:
         text = f"The task was terminated by Temporal: {_what_was_too_much(entry.reason)}"

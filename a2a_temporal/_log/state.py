@@ -5,6 +5,7 @@ The workflow and every reader hold one; a run that ends by continue-as-new hands
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import timedelta, timezone
 from typing import Any
 
 from a2a.types.a2a_pb2 import (
@@ -18,6 +19,7 @@ from a2a.types.a2a_pb2 import (
     TaskStatus,
 )
 
+from a2a_temporal._log import wire
 from a2a_temporal._log.checkpoint import Checkpoint
 from a2a_temporal._log.entries import (
     PushConfigEntry,
@@ -82,7 +84,9 @@ class LogState:
     will not complete by itself either; ``status_turn`` is the turn that
     the present status answers, ``answered_turn`` the last one that was answered by a question which
     a message has answered since, ``left_turn`` the last one whose question was left behind without
-    one; ``approvers`` are the people and groups ever asked to decide.
+    one; ``answers`` is the state in which the task waited when the message came that set it to work
+    again, 0 once it has another status; ``approvers`` are the people and groups ever asked to
+    decide.
     ``render_result`` turns the result of a plain workflow into parts. ``reply`` is the direct
     Message of an agent that answered without making a task.
     ``push_configs`` says by id who is told of events, ``push_revision`` how often one was set.
@@ -102,6 +106,7 @@ class LogState:
     status_turn: int = 0
     answered_turn: int = 0
     left_turn: int = 0
+    answers: int = 0
     reply: Message | None = None
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     approvers: set[str] = field(default_factory=set[str])
@@ -147,6 +152,21 @@ class LogState:
         """
         over = self.turn > turn or (self.turn == turn and self.turn_done)
         return over and self.interrupted and self.status_turn >= turn
+
+    @property
+    def never_told(self) -> bool:
+        """True when the caller got a direct Message, so that no client knows of a task.
+
+        The caller has waited for it as long as the start says; a start that does not say so, a
+        further message or a push config means that the task is known.
+        """
+        request = self.start.request
+        if self.reply is None or self.turns > 1 or self.push_revision or wire.WAITS not in request:
+            return False
+        waits = request[wire.WAITS]
+        answered_at = self.task.status.timestamp.ToDatetime(timezone.utc)
+        began_at = parse_time(self.start.at).ToDatetime(timezone.utc)
+        return waits is None or answered_at - began_at <= timedelta(seconds=waits)
 
     @property
     def turns(self) -> int:
@@ -262,6 +282,7 @@ def snapshot(state: LogState) -> dict[str, Any]:
         "status_turn": state.status_turn,
         "answered_turn": state.answered_turn,
         "left_turn": state.left_turn,
+        "answers": state.answers,
         "approvers": sorted(state.approvers),
         "reply": to_json(state.reply) if state.reply is not None else None,
         "push_configs": push_configs_to_json(state.push_configs),
@@ -288,6 +309,7 @@ def _restore(start: TaskStart) -> LogState:
         status_turn=int(carried.get("status_turn", 0)),
         answered_turn=int(carried.get("answered_turn", 0)),
         left_turn=int(carried.get("left_turn", 0)),
+        answers=int(carried.get("answers", 0)),
         approvers=set(carried.get("approvers", [])),
         reply=from_json(reply, Message()) if reply else None,
         push_configs=parse_push_configs(carried.get("push_configs", [])),

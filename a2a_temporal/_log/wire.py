@@ -41,6 +41,8 @@ ENTRY_MEMO: Final = "a2a"
 START_MEMO: Final = "a2a_start"
 MESSAGE_HEADER: Final = "a2a_message"
 TASK_QUERY: Final = "a2a_task"
+WAITS: Final = "waits"
+"""Key of a start's request: how many seconds its caller waits for a Message; null for ever."""
 
 PUSH_POKE_SIGNAL: Final = "a2a_push_poke"
 PUSH_REDELIVER_SIGNAL: Final = "a2a_push_redeliver"

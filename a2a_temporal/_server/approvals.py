@@ -160,7 +160,7 @@ class Approvals:
         page = await self._list(person, view, size, token)
         ids = [each.execution.workflow_id for each in page.executions]
         found, unreadable = await self._read_all(person, ids)
-        parked = [task for task in found if task.state.interrupted]
+        parked = [task for task in found if task.state.interrupted or task.requests]
         return Page(parked, page.next_page_token, _version_of(page), len(unreadable))
 
     async def version(

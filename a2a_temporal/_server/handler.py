@@ -202,8 +202,11 @@ class TemporalRequestHandler(sdk.RequestHandler):
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> Task | Message:
         """Send a message; wait for the answer unless asked not to (section 3.1.1)."""
-        async with self._sending.sent(self._caller(params, context), params, context) as sent:
-            if params.configuration.return_immediately:
+        at_once = params.configuration.return_immediately
+        waits = self._options.direct_message_wait if at_once else self._options.blocking_limit
+        scope = self._caller(params, context)
+        async with self._sending.sent(scope, params, context, waits=waits) as sent:
+            if at_once:
                 await self._sending.first_word(sent)
             else:
                 sent.reader.skip_all()
@@ -226,7 +229,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
     ) -> AsyncGenerator[list[LogEvent], None]:
         """Do what ``on_message_send_stream`` does; yield what there is, as the log has it."""
         places = Resumption.of(context)
-        async with self._sending.sent(self._caller(params, context), params, context) as sent:
+        scope, waits = self._caller(params, context), self._options.direct_message_wait
+        async with self._sending.sent(scope, params, context, waits=waits) as sent:
             await self._sending.first_word(sent)
             if sent.reader.state.reply is not None:
                 yield [LogEvent(sent.reader.taken, sent.reader.state.reply, sent.turn)]

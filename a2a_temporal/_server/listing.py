@@ -361,7 +361,8 @@ def _digest(caller: Caller, wanted: TaskFilter) -> str:
 def _matches(state: LogState, wanted: TaskFilter) -> bool:
     task = state.task
     return (
-        wanted.state in (TaskState.TASK_STATE_UNSPECIFIED, task.status.state)
+        not state.never_told
+        and wanted.state in (TaskState.TASK_STATE_UNSPECIFIED, task.status.state)
         and wanted.context_id in ("", task.context_id)
         and task.status.timestamp.ToMilliseconds() >= wanted.after
     )

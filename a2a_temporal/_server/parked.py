@@ -132,7 +132,7 @@ def requests_in(state: LogState) -> list[OpenRequest]:
     if state.task.status.HasField("message"):
         return open_requests(state.task.status.message)
     said = [message for message in state.task.history if is_the_agents(state, message)]
-    return open_requests(said[-1]) if said and state.interrupted else []
+    return open_requests(said[-1]) if said and (state.interrupted or state.answers) else []
 
 
 def why_not(person: Person, request: OpenRequest) -> str:

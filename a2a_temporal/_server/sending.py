@@ -19,6 +19,7 @@ from a2a.types.a2a_pb2 import (
 from a2a.utils.errors import InvalidParamsError
 
 from a2a_temporal._aside import done
+from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart, entry_time
 from a2a_temporal._log.fold import with_message
 from a2a_temporal._log.protojson import to_json
@@ -82,16 +83,32 @@ class Sending:
 
     @contextlib.asynccontextmanager
     async def sent(
-        self, scope: Caller, params: SendMessageRequest, context: ServerCallContext
+        self,
+        scope: Caller,
+        params: SendMessageRequest,
+        context: ServerCallContext,
+        *,
+        waits: timedelta | None,
     ) -> AsyncGenerator[Sent]:
-        """Check a message, write it into the log of its task, and follow what it makes."""
+        """Check a message, write it into the log of its task, and follow what it makes.
+
+        Args:
+            scope: Who calls.
+            params: The request.
+            context: The call.
+            waits: How long the caller waits for a direct Message before being told of a task.
+        """
         async with contextlib.AsyncExitStack() as stack:
-            sending = stack.enter_async_context(self._sent(scope, params, context))
+            sending = stack.enter_async_context(self._sent(scope, params, context, waits))
             yield await answered(self._options.answered_within, sending)
 
     @contextlib.asynccontextmanager
     async def _sent(
-        self, scope: Caller, params: SendMessageRequest, context: ServerCallContext
+        self,
+        scope: Caller,
+        params: SendMessageRequest,
+        context: ServerCallContext,
+        waits: timedelta | None,
     ) -> AsyncGenerator[Sent]:
         await done(params.ByteSize(), check_message, params, context, self._card)
         request = describe_call(params, context, self._options)
@@ -101,6 +118,7 @@ class Sending:
         if message.task_id and not await self._names_new_task(scope, message):
             following = self._sent_to_task(scope, message, request, push)
         else:
+            request[wire.WAITS] = waits.total_seconds() if waits is not None else None
             following = self._sent_as_task(scope, message, request, push)
         async with following as sent:
             yield sent

@@ -1,7 +1,7 @@
 """The activities that run an ``AgentExecutor``: one attempt at one turn, and the cancel hook."""
 
 from a2a.server.agent_execution import AgentExecutor
-from a2a.types.a2a_pb2 import Task
+from a2a.types.a2a_pb2 import Task, TaskState
 from temporalio import activity
 
 from a2a_temporal._log import wire
@@ -50,6 +50,9 @@ class AgentActivities:
             if log.turn > turn_input.turn or (here and log.turn_over):
                 return self._options.continue_as_new_after
             task = log.task if log.turn else None
+            if log.answers:
+                # An agent looks at this to know that the message answers what it has asked.
+                log.task.status.state = TaskState.ValueType(log.answers)
             if here:
                 # An agent that shows its Task first would bring back what is about to be dropped.
                 log.checkpoint.copy().restore(log.task)

@@ -219,7 +219,9 @@ async def _finish(run: TaskRun, result: Any) -> Any:
         await run.step.room_for(_STATUS_BYTES, size, size if shown else 0)
         if not run.ended:
             if shown:
-                run.add_artifact(_part(payload), name="result", artifact_id="result")
+                run.add_artifact(
+                    _part(payload), name="result", artifact_id="result", last_chunk=True
+                )
             run.complete()
         run.step.check_payload(size, "The workflow's result")
     except Exception as failure:  # whatever the user's converter, and what it makes, raise

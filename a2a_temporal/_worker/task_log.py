@@ -182,7 +182,7 @@ class TaskLog:
             return
         before = self.state.turns
         fold(self.state, entry)
-        self._push.notice()
+        self._folded()
         if self.state.turns > before:
             message = self.state.task.history[-1]
             self.inbox.append(ReceivedMessage(message, entry.request, next(self.arrivals)))

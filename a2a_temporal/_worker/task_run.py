@@ -172,7 +172,7 @@ class TaskRun:
         name: str = "",
         artifact_id: str = "",
         append: bool = False,
-        last_chunk: bool = False,
+        last_chunk: bool | None = None,
     ) -> str:
         """Publish an artifact or a further chunk of one; returns its id.
 
@@ -181,9 +181,12 @@ class TaskRun:
             name: Shown to people.
             artifact_id: Chosen by the author to append later; made up when empty.
             append: Add to the artifact instead of replacing it.
-            last_chunk: Nothing will be appended after this.
+            last_chunk: Nothing will be appended after this. By default that is said of an artifact
+                without an ``artifact_id``: it is taken as whole.
         """
         self.note_act()
+        if last_chunk is None:
+            last_chunk = not artifact_id and not append
         artifact_id = artifact_id or self._unused_artifact_id()
         artifact = Artifact(artifact_id=artifact_id, name=name, parts=parts_of(content))
         self._log.emit(

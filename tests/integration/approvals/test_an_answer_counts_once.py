@@ -33,7 +33,10 @@ async def test_without_a_worker_it_is_stored_and_met_by_a_fresh_one(
         task = await agent.send("anyone")
         await agent.stop_worker()
         await _give(agent, door, task.id)
-        assert state_of(await agent.user.get(task)) == "input-required"
+        shown = "working" if door == "message" else "input-required"
+        assert state_of(await agent.user.get(task)) == shown
+        (asked,) = await agent.requests(task)
+        assert asked.id == "approval-1"
         await agent.start_worker()
         task = await agent.settled(await agent.until(task, "completed"))
         (record,) = await agent.records(task)

@@ -41,7 +41,7 @@ async def storing(temporal: TemporalServer, tmp_path: Path) -> AsyncIterator[Run
     [
         ("artifact 1400000; return 1400000", [1_400_000, 1_400_000]),
         ("artifact 1700000; return 1700000", [1_700_000, 1_700_000]),
-        ("artifact 2x1499850", [1_499_850, 1_499_850]),
+        ("artifact 2x1499800", [1_499_800, 1_499_800]),
         ("complete 1700000; return 1700000", []),
     ],
 )

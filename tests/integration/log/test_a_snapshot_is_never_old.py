@@ -77,7 +77,9 @@ async def test_a_cold_log_repeats_nothing_of_what_a_cursor_has_seen(
         done, _ = await asyncio.wait({following}, timeout=3)
         assert not done, f"came again: {following.result()}"
         await there.send("say:on", task_id=first.id)
-        event = await within(15, following)
+        answered, event = await within(15, following), await within(15, anext(rest))
+        assert isinstance(answered, TaskStatusUpdateEvent)
+        assert not answered.status.HasField("message")
         assert isinstance(event, TaskStatusUpdateEvent)
         assert "on" in str(event.status.message)
         await rest.aclose()
