@@ -53,6 +53,15 @@ _MAYBE_UNWRITTEN = frozenset(
 )
 
 
+def closes(event: HistoryEvent) -> bool:
+    """Say whether an event is the last of its run.
+
+    That a page has no token for a next one does not say so: that of a paused workflow has none.
+    """
+    kind = event.WhichOneof("attributes")
+    return kind in _CLOSING or kind == "workflow_execution_continued_as_new_event_attributes"
+
+
 def keeps_its_id(event: HistoryEvent) -> bool:
     """Say whether no other event can have the id of this one, so that it marks a place in a log.
 

@@ -26,7 +26,7 @@ from temporalio.client import Client, WorkflowExecutionDescription
 
 from a2a_temporal._log.entries import Entry, EventsEntry
 from a2a_temporal._log.fold import fold
-from a2a_temporal._log.history import Successor, entry_of, keeps_its_id, run_of
+from a2a_temporal._log.history import Successor, closes, entry_of, keeps_its_id, run_of
 from a2a_temporal._log.protojson import StreamEvent
 from a2a_temporal._log.reading import (
     NoTaskError,
@@ -115,6 +115,7 @@ class Follower:
         finished: Nothing more will come.
         new: The task was created just now, and its first entry is still to come.
         entries: Number of entries read; most events of a history are none.
+        paused: The workflow is paused, so Temporal lets nobody wait for its next event.
         stepping: The history ends in the middle of a workflow task: more follows in no time.
         quiet_since: Event-loop time of the last page that held something.
         unreadable_since: Event-loop time since which what comes next cannot be decoded.
@@ -129,6 +130,7 @@ class Follower:
         self.new = False
         self.entries = 0
         self.stepping = False
+        self.paused = False
         self.quiet_since = asyncio.get_running_loop().time()
         self.unreadable_since: float | None = None
         self.readers: set[Reader] = set()
@@ -315,9 +317,11 @@ class Follower:
         if self._building is not None and successor is None and await self._is_last(page):
             self._publish(self._building)
         self._token = page.next_page_token
+        over = any(map(closes, events[-1:]))
+        self.paused = not (self._token or over)
         if successor is not None:
             self._go_on_in(successor)
-        elif not self._token or (self.state is not None and self.state.terminal):
+        elif over or (self.state is not None and self.state.terminal):
             self._finish()
 
     def _go_on_in(self, successor: Successor) -> None:

@@ -208,7 +208,10 @@ class Followers:
             try:
                 entries = follower.entries
                 await follower.poll()
-                if follower.entries == entries:
+                if follower.paused:
+                    # Temporal lets nobody wait for what a paused workflow does next.
+                    await asyncio.sleep(_LONGEST_PAUSE)
+                elif follower.entries == entries:
                     # Steps of the engine come in quick succession: several make one page.
                     await asyncio.sleep(_ENGINE_STEP if follower.stepping else 0)
                 elif follower.new:

@@ -25,7 +25,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._log.entries import MessageEntry, TaskStart
 from a2a_temporal._log.fold import fold
-from a2a_temporal._log.history import Successor, entry_of, keeps_its_id, start_of
+from a2a_temporal._log.history import Successor, closes, entry_of, keeps_its_id, start_of
 from a2a_temporal._log.late_configs import read_late_configs
 from a2a_temporal._log.protojson import StreamEvent
 from a2a_temporal._log.reading import TIMEOUTS, NoTaskError, PageSize, converter_of, newest_events
@@ -172,7 +172,8 @@ class PushLog:
                 self.broken = True
                 moved = await self._read_page(page)
                 self.broken = False
-                if not (full or moved or thoroughly):
+                paused = not (self._token or moved)
+                if paused or not (full or moved or thoroughly):
                     break
 
     async def _sized_page(self) -> GetWorkflowExecutionHistoryResponse | None:
@@ -231,6 +232,8 @@ class PushLog:
         """Fold a page; say whether the log goes on in another run."""
         successor: Successor | None = None
         for event in page.history.events:
+            if event.event_id < self.next.event_id:
+                continue  # the page of a paused workflow has no token with which to read on
             successor = await self._read_event(event)
             if keeps_its_id(event):
                 self.next = Position(self.next.run_id, event.event_id + 1)
@@ -239,7 +242,7 @@ class PushLog:
             self._token = b""
             self.next = Position(successor.run_id)
             self._runs[successor.run_id] = len(self._runs)
-        elif not self._token:
+        elif any(map(closes, page.history.events[-1:])):
             self.closed = True
         return successor is not None
 
