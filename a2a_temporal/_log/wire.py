@@ -39,6 +39,7 @@ OUT_OF_SIGNALS: Final = "limit for signal events"
 
 ENTRY_MEMO: Final = "a2a"
 START_MEMO: Final = "a2a_start"
+HEARTBEATS_HEADER: Final = "a2a_heartbeats"
 MESSAGE_HEADER: Final = "a2a_message"
 TASK_QUERY: Final = "a2a_task"
 WAITS: Final = "waits"

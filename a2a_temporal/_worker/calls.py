@@ -8,8 +8,10 @@ A payload codec of the user's own may make payloads smaller than what is seen he
 refused.
 """
 
-from collections.abc import Sequence
-from typing import Any
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, TypeVar, cast
 
 from temporalio import workflow
 from temporalio.worker import (
@@ -22,8 +24,15 @@ from temporalio.worker import (
 )
 
 from a2a_temporal._log import wire
+from a2a_temporal._worker.task_activities import longest_wait, until_over, waits_for_cancel
 from a2a_temporal._worker.task_run import current_run
 from a2a_temporal.errors import PublicError
+
+_StartInput = TypeVar("_StartInput", StartActivityInput, StartLocalActivityInput)
+_Handle = TypeVar("_Handle", bound="asyncio.Task[Any]")
+
+# What the SDK does where nothing else is said.
+_CHILD_WAITS = workflow.ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED
 
 
 class CheckedCalls(WorkflowOutboundInterceptor):
@@ -32,11 +41,11 @@ class CheckedCalls(WorkflowOutboundInterceptor):
     def start_activity(self, input: StartActivityInput) -> workflow.ActivityHandle[Any]:
         """Start an activity if its arguments can leave with this step."""
         _check(input.args, f"The input of activity {input.activity!r}")
-        return _noted(super().start_activity(input))
+        return _noted(input, super().start_activity)
 
     def start_local_activity(self, input: StartLocalActivityInput) -> workflow.ActivityHandle[Any]:
         """Start a local activity, whose arguments stay with the worker."""
-        return _noted(super().start_local_activity(input))
+        return _noted(input, super().start_local_activity)
 
     async def start_child_workflow(
         self, input: StartChildWorkflowInput
@@ -45,7 +54,10 @@ class CheckedCalls(WorkflowOutboundInterceptor):
         own = input.workflow == wire.PUSH_WORKFLOW
         _check(input.args, f"The input of child workflow {input.workflow!r}", own=own)
         _note(own=own)
-        return await super().start_child_workflow(input)
+        handle = await super().start_child_workflow(input)
+        if own or input.cancellation_type != _CHILD_WAITS:
+            return handle
+        return _until_over(handle, None, "id", "first_execution_run_id", "signal")
 
     async def signal_child_workflow(self, input: SignalChildWorkflowInput) -> None:
         """Signal a child workflow if the arguments can leave with this step."""
@@ -80,8 +92,28 @@ def _note(*, own: bool = False) -> None:
         run.note_act()
 
 
-def _noted(handle: workflow.ActivityHandle[Any]) -> workflow.ActivityHandle[Any]:
+def _noted(
+    input: _StartInput, start: Callable[[_StartInput], workflow.ActivityHandle[Any]]
+) -> workflow.ActivityHandle[Any]:
+    """Start an activity; of a task's workflow, a cancel lets go only once it has stopped."""
     run = current_run()
-    if run is not None:
-        run.note_act(handle)
+    if run is None:
+        return start(input)
+    waits = waits_for_cancel(input)
+    handle = start(input)
+    if waits:
+        handle = _until_over(handle, longest_wait(input))
+    run.note_act(handle)
     return handle
+
+
+def _until_over(handle: _Handle, longest: timedelta | None, *attributes: str) -> _Handle:
+    """Return a handle whose cancel waits until what was started is over, with the same members."""
+    run = current_run()
+    if run is None:
+        return handle
+    over = asyncio.create_task(until_over(handle, longest))
+    for name in attributes:
+        setattr(over, name, getattr(handle, name))
+    run.note_call(over)
+    return cast("_Handle", over)

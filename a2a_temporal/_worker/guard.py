@@ -192,6 +192,7 @@ async def _cancel(run: TaskRun) -> None:
     if not run.ended and run.agent_works:
         await run.stop_agent()
     await run.clean_up_agent()
+    await run.stop_calls()
     if not run.ended:
         await run.step.room_for(_STATUS_BYTES)
         run.cancel()

@@ -32,6 +32,7 @@ from a2a_temporal._worker.push_child import SettledPush
 from a2a_temporal._worker.push_workflow import PUSH_OPTIONS_FUNCTION, PushWorkflow
 from a2a_temporal._worker.sending import ENTRY_LIMIT_BYTES, entry_limit
 from a2a_temporal._worker.step import STEP_LIMITS_FUNCTION, StepLimits
+from a2a_temporal._worker.task_activities import TaskActivities
 from a2a_temporal._worker.threads import note_threads
 
 _PASSED_THROUGH = (
@@ -61,7 +62,7 @@ class _TaskInterceptor(Interceptor):
         return TaskGuard
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        return PublicErrors(next)
+        return TaskActivities(PublicErrors(next), self._options.heartbeat_interval)
 
 
 class _PushInterceptor(Interceptor):
