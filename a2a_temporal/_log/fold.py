@@ -49,6 +49,14 @@ def fold(state: LogState, entry: Entry) -> list[StreamEvent]:
     if state.terminal:
         return []
     state.entries += 1
+    waits, since = state.interrupted, state.task.status.timestamp.ToMilliseconds()
+    made = _fold(state, entry)
+    if waits:
+        state.waited += state.task.status.timestamp.ToMilliseconds() - since
+    return made
+
+
+def _fold(state: LogState, entry: Entry) -> list[StreamEvent]:
     match entry:
         case MessageEntry():
             return _accept(state, entry)
@@ -104,9 +112,7 @@ def _accept(state: LogState, entry: MessageEntry) -> list[StreamEvent]:
     task = with_message(state.task, message, entry.at)
     if not answers:
         return []
-    return [
-        TaskStatusUpdateEvent(task_id=task.id, context_id=task.context_id, status=task.status)
-    ]
+    return [TaskStatusUpdateEvent(task_id=task.id, context_id=task.context_id, status=task.status)]
 
 
 def _fold_agent_events(state: LogState, entry: EventsEntry) -> list[StreamEvent]:
@@ -120,6 +126,7 @@ def _fold_agent_events(state: LogState, entry: EventsEntry) -> list[StreamEvent]
     elif entry.attempt > state.attempt:
         if state.turn_done:
             return []
+        state.lost_waiting += bool(state.checkpoint.asked)
         made += _drop_attempt(state, state.checkpoint)
     elif entry.sequence <= state.sequence:
         return []
@@ -167,6 +174,7 @@ def _open_turn(state: LogState, turn: int) -> None:
     state.sequence = 0
     state.turn_done = False
     state.turn_left = False
+    state.lost_waiting = 0
     state.checkpoint = Checkpoint(messages=_messages(state.task))
 
 
@@ -244,7 +252,7 @@ def _set_status(
         state.left_turn = max(state.left_turn, state.status_turn)
     task.status.CopyFrom(status)
     state.status_turn = answers
-    state.answers = 0
+    state.answers = None
     if made.HasField("metadata"):
         task.metadata.MergeFrom(made.metadata)
     return made
@@ -327,9 +335,7 @@ def _merge_task(
             kept.message_ids |= {message.message_id for message in new}
     ends = reported.status.state in TERMINAL_STATES
     made: list[StreamEvent] = [
-        _set_artifact(
-            state, TaskArtifactUpdateEvent(artifact=artifact, last_chunk=ends), kept=kept
-        )
+        _set_artifact(state, TaskArtifactUpdateEvent(artifact=artifact, last_chunk=ends), kept=kept)
         for artifact in reported.artifacts
     ]
     status = _news(task.status, reported.status, known)

@@ -5,7 +5,7 @@ The workflow and every reader hold one; a run that ends by continue-as-new hands
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from a2a.types.a2a_pb2 import (
@@ -85,8 +85,10 @@ class LogState:
     the present status answers, ``answered_turn`` the last one that was answered by a question which
     a message has answered since, ``left_turn`` the last one whose question was left behind without
     one; ``answers`` is the state in which the task waited when the message came that set it to work
-    again, 0 once it has another status; ``approvers`` are the people and groups ever asked to
+    again, None once it has another status; ``approvers`` are the people and groups ever asked to
     decide.
+    ``waited`` counts the milliseconds in which the task has waited for a person, up to its present
+    status; ``lost_waiting`` the attempts at the current turn that were given up while they asked.
     ``render_result`` turns the result of a plain workflow into parts. ``reply`` is the direct
     Message of an agent that answered without making a task.
     ``push_configs`` says by id who is told of events, ``push_revision`` how often one was set.
@@ -106,7 +108,9 @@ class LogState:
     status_turn: int = 0
     answered_turn: int = 0
     left_turn: int = 0
-    answers: int = 0
+    answers: TaskState | None = None
+    waited: int = 0
+    lost_waiting: int = 0
     reply: Message | None = None
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     approvers: set[str] = field(default_factory=set[str])
@@ -128,6 +132,13 @@ class LogState:
     def interrupted(self) -> bool:
         """True while the task waits for input or for a credential."""
         return self.task.status.state in INTERRUPTED_STATES
+
+    def waited_at(self, now: datetime) -> int:
+        """Return for how many milliseconds the task has waited for people until now."""
+        if not self.interrupted:
+            return self.waited
+        since = self.task.status.timestamp.ToMilliseconds()
+        return self.waited + max(0, round(now.timestamp() * 1000) - since)
 
     def settled(self, turn: int) -> bool:
         """True when a caller who waits for ``turn`` has an answer (A2A 1.0 section 3.2.2).
@@ -184,8 +195,7 @@ class LogState:
 
         What the task shows does not tell: an older turn may have asked that, or the author's code.
         """
-        asks = self.checkpoint.asked == TaskState.TASK_STATE_INPUT_REQUIRED
-        return self.terminal or self.turn_done or (self.turn == self.turns and asks)
+        return self.terminal or self.turn_done
 
     def set_push_config(self, config: TaskPushNotificationConfig) -> None:
         """Set a push config, or replace the one with its id."""
@@ -283,6 +293,8 @@ def snapshot(state: LogState) -> dict[str, Any]:
         "answered_turn": state.answered_turn,
         "left_turn": state.left_turn,
         "answers": state.answers,
+        "waited": state.waited,
+        "lost_waiting": state.lost_waiting,
         "approvers": sorted(state.approvers),
         "reply": to_json(state.reply) if state.reply is not None else None,
         "push_configs": push_configs_to_json(state.push_configs),
@@ -309,7 +321,9 @@ def _restore(start: TaskStart) -> LogState:
         status_turn=int(carried.get("status_turn", 0)),
         answered_turn=int(carried.get("answered_turn", 0)),
         left_turn=int(carried.get("left_turn", 0)),
-        answers=int(carried.get("answers", 0)),
+        answers=next((each for each in INTERRUPTED_STATES if each == carried.get("answers")), None),
+        waited=int(carried.get("waited", 0)),
+        lost_waiting=int(carried.get("lost_waiting", 0)),
         approvers=set(carried.get("approvers", [])),
         reply=from_json(reply, Message()) if reply else None,
         push_configs=parse_push_configs(carried.get("push_configs", [])),

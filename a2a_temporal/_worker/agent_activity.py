@@ -1,7 +1,9 @@
 """The activities that run an ``AgentExecutor``: one attempt at one turn, and the cancel hook."""
 
+from datetime import datetime, timezone
+
 from a2a.server.agent_execution import AgentExecutor
-from a2a.types.a2a_pb2 import Task, TaskState
+from a2a.types.a2a_pb2 import Task
 from temporalio import activity
 
 from a2a_temporal._log import wire
@@ -13,6 +15,7 @@ from a2a_temporal._worker.departures import Departures
 from a2a_temporal._worker.options import AgentOptions
 from a2a_temporal._worker.request_context import request_context
 from a2a_temporal._worker.turn import Turn, TurnInput
+from a2a_temporal._worker.working_time import worked_in
 
 
 class AgentActivities:
@@ -42,17 +45,18 @@ class AgentActivities:
         own = CountedAttempt()
         number = turn_input.earlier_attempts + own.counted
         task: Task | None = None
-        sequence = 0
+        sequence, waited = 0, turn_input.waited
         another_run = turn_input.run_id not in ("", info.workflow_run_id)
         if turn_input.turn > 1 or number > 1 or another_run or not own.is_the_first:
             log = await self._read(turn_input.task_id)
             here = log.turn == turn_input.turn
             if log.turn > turn_input.turn or (here and log.turn_over):
                 return self._options.continue_as_new_after
+            waited = log.waited_at(datetime.now(timezone.utc))
             task = log.task if log.turn else None
             if log.answers:
                 # An agent looks at this to know that the message answers what it has asked.
-                log.task.status.state = TaskState.ValueType(log.answers)
+                log.task.status.state = log.answers
             if here:
                 # An agent that shows its Task first would bring back what is about to be dropped.
                 log.checkpoint.copy().restore(log.task)
@@ -61,7 +65,8 @@ class AgentActivities:
         turn = Turn(turn_input.task_id, turn_input.context_id, turn_input.turn, number)
         context = request_context(turn_input, task)
         attempt = Attempt(self._executor, self._options, turn, context, sequence=sequence)
-        if await attempt.run():
+        worked = worked_in(info.heartbeat_details) or turn_input.worked
+        if await attempt.run(worked=worked, waited=waited, read=self._read):
             # A completion now would cost a workflow task, or be refused because it is too late.
             self.departures.add(self._options.continue_as_new_after)
             activity.raise_complete_async()

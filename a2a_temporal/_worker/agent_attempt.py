@@ -6,11 +6,12 @@ turn is over, another attempt is due, the task failed, the task was canceled.
 
 import asyncio
 import contextlib
+import copy
 import logging
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from datetime import timedelta
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.utils.errors import A2AError
@@ -21,6 +22,7 @@ from temporalio.service import RPCError
 from a2a_temporal import errors
 from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.reading import NoTaskError, read_log
+from a2a_temporal._log.state import LogState
 from a2a_temporal._sdk_names import missing_sdk_name
 from a2a_temporal._worker.early_cancel import hearing
 from a2a_temporal._worker.event_queue import PublishingQueue
@@ -30,12 +32,17 @@ from a2a_temporal._worker.pace import Pace
 from a2a_temporal._worker.sending import LogClosedError, entry_limit, sender
 from a2a_temporal._worker.threads import TurnThreads
 from a2a_temporal._worker.turn import Turn, enter_turn
+from a2a_temporal._worker.working_time import WorkingTime
 
 logger = logging.getLogger("a2a_temporal.agent")
 
+_ENDS_BY_ITSELF_SECONDS = 1.0
+"""How long ``execute()`` may go on once ``cancel()`` was called and has not returned."""
+
 _LAST_WORDS_SECONDS = 2
-_UNREAD = (NoTaskError, LogUnreadableError, RPCError, TimeoutError, asyncio.TimeoutError)
 """How long an attempt that is over already waits for what can be done without."""
+
+_UNREAD = (NoTaskError, LogUnreadableError, RPCError, TimeoutError, asyncio.TimeoutError)
 
 
 class Attempt:
@@ -62,6 +69,7 @@ class Attempt:
         self._options = options
         self._turn = turn
         self._context = context
+        self._time: WorkingTime | None = None
         client = activity.client()
         self._queue = PublishingQueue(
             sender(client, turn.task_id, activity.info().workflow_run_id or ""),
@@ -73,15 +81,34 @@ class Attempt:
             task=context.current_task,
         )
 
-    async def run(self) -> bool:
-        """Run it; true when the entry that ends it has told the workflow not to wait."""
+    async def run(
+        self, *, worked: float, waited: int, read: Callable[[str], Awaitable[LogState]]
+    ) -> bool:
+        """Run it; true when the entry that ends it has told the workflow not to wait.
+
+        Args:
+            worked: Seconds that earlier attempts at the turn have worked.
+            waited: Milliseconds that the task had waited for people before this one.
+            read: Reads the log of a task.
+        """
         enter_turn(self._turn)
         threads = TurnThreads()
-        async with heartbeats(self._options.heartbeat_interval):
+        limit = self._options.turn_timeout
+        time = self._time = WorkingTime(
+            spent=worked,
+            asks=lambda: self._queue.asked_for,
+            waited=waited,
+            read=lambda: read(self._turn.task_id),
+        )
+        async with heartbeats(self._options.heartbeat_interval, lambda: [time.details]):
+            if time.worked >= limit.total_seconds():
+                await self._clean_up()
+                self._raise(_TimeLimitError(limit))
             agent = asyncio.create_task(self._guarded_execute())
+            over = asyncio.create_task(time.reaches(limit))
             try:
                 with hearing(activity.info().workflow_run_id or "") as told:
-                    await _first_of(agent, told)
+                    await _first_of(agent, over, told)
             except asyncio.CancelledError:
                 if _canceled() or not agent.done():
                     await self._stop(agent, threads)
@@ -90,8 +117,13 @@ class Attempt:
                     raise
                 await self._finish_soon(asyncio.create_task(self._finish(agent.result())))
                 return self._queue.left
+            finally:
+                over.cancel()
             if agent.done():
                 await self._finish_anyway(agent.result())
+            elif over.done() and not over.cancelled():
+                over.result()
+                await self._end_at(limit, agent)
             else:
                 await self._stop_early(agent, threads)
         return self._queue.left
@@ -99,7 +131,7 @@ class Attempt:
     async def call_cancel_hook(self) -> None:
         """Give the agent's ``cancel()`` its chance; the caller sees to the heartbeats."""
         enter_turn(self._turn)
-        await self._cancel_hook()
+        await self._cancel_hook(self._context)
         await self._queue.finish(done=False)
 
     async def _guarded_execute(self) -> BaseException | None:
@@ -129,7 +161,7 @@ class Attempt:
             return finishing.result()
         finishing.cancel()
         self._queue.abandon()
-        raise _handed_over() if _worker_stops() else asyncio.CancelledError
+        raise self._handed_over() if _worker_stops() else asyncio.CancelledError
 
     async def _finish(self, failure: BaseException | None) -> None:
         if failure is None:
@@ -144,6 +176,9 @@ class Attempt:
             logger.info("Task %s was closed under its running turn", self._turn.task_id)
             return
         with contextlib.suppress(LogClosedError, errors.PublicError):
+            if isinstance(failure, errors.RetryableError):
+                # Nobody waits for what it may have asked: the attempt has failed.
+                await self._queue.go_on()
             await self._queue.finish(done=False)
         self._raise(failure)
 
@@ -151,17 +186,16 @@ class Attempt:
         self, agent: "asyncio.Task[BaseException | None]", threads: TurnThreads
     ) -> None:
         """Stop the agent's code, wait until it has stopped, and say why it was."""
-        canceled = _canceled()
-        if not canceled:
-            # The attempt is void: nobody is to read that its agent was interrupted.
-            self._queue.abandon()
-        agent.cancel()
-        await asyncio.wait([agent])
-        if canceled:
+        if _canceled():
+            await self._stop_code(agent)
             await self._leave(threads)
             return
+        # The attempt is void: nobody is to read that its agent was interrupted.
+        self._queue.abandon()
+        agent.cancel()
+        await asyncio.wait([agent])
         if _worker_stops():
-            raise _handed_over()
+            raise self._handed_over()
 
     async def _stop_early(
         self, agent: "asyncio.Task[BaseException | None]", threads: TurnThreads
@@ -169,8 +203,7 @@ class Attempt:
         """Stop the agent's code before Temporal tells this activity, which it may do meanwhile."""
 
         async def stop() -> None:
-            agent.cancel()
-            await asyncio.wait([agent])
+            await self._stop_code(agent)
             await self._leave(threads, leaving=True)
 
         stopping = asyncio.create_task(stop())
@@ -181,8 +214,45 @@ class Attempt:
                 if _worker_stops():
                     stopping.cancel()
                     self._queue.abandon()
-                    raise _handed_over() from None
+                    raise self._handed_over() from None
         await stopping
+
+    async def _stop_code(self, agent: "asyncio.Task[BaseException | None]") -> None:
+        """Stop the agent's code: ``cancel()`` is called as it runs, then ``execute()`` interrupted.
+
+        That is the order of the SDK's own handler. It lets an agent end by itself; one that has not
+        after a moment, or whose ``cancel()`` has returned, is interrupted. What ends the task is
+        published only when no code of the agent runs any more.
+        """
+        self._queue.hold_end()
+        cleaning = asyncio.create_task(self._clean_up())
+        try:
+            await asyncio.wait(
+                [agent, cleaning],
+                timeout=_ENDS_BY_ITSELF_SECONDS,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            agent.cancel()
+            await asyncio.wait([agent])
+            await cleaning
+        finally:
+            agent.cancel()
+            cleaning.cancel()
+        self._queue.release_end()
+
+    async def _end_at(
+        self, limit: timedelta, agent: "asyncio.Task[BaseException | None]"
+    ) -> NoReturn:
+        """End a turn that has reached its limit; what its code says from now on is void."""
+        with contextlib.suppress(LogClosedError, errors.PublicError):
+            await self._queue.finish(done=False)
+        stopping = asyncio.create_task(self._stop_code(agent))
+        longest = self._options.cancel_timeout.total_seconds() + _LAST_WORDS_SECONDS
+        try:
+            await asyncio.wait([stopping], timeout=longest)
+        finally:
+            stopping.cancel()
+        self._raise(_TimeLimitError(limit))
 
     async def _leave(self, threads: TurnThreads, *, leaving: bool = False) -> None:
         """End a canceled turn, whose code has stopped.
@@ -191,8 +261,6 @@ class Attempt:
             threads: What it may have left running, or its ``cancel()`` may leave.
             leaving: Have the workflow wait no longer in any case.
         """
-        await self._look_at_task()
-        await self._cancel_hook()
         with contextlib.suppress(LogClosedError, errors.PublicError):
             await self._queue.finish(done=True, leaving=leaving or threads.running)
         if threads.running:
@@ -217,11 +285,12 @@ class Attempt:
                     ended.cancel()
                     return
 
-    async def _look_at_task(self) -> None:
-        """Let the agent's ``cancel()`` know the Task as it is now, if it can be read at once.
+    async def _clean_up(self) -> None:
+        """Call the agent's ``cancel()``, with the Task as it is now, if it can be read at once.
 
         At the beginning of the first turn there was none to know.
         """
+        context = copy.copy(self._context)
         run_id = activity.info().workflow_run_id or ""
         reading = read_log(activity.client(), self._turn.task_id, run_id=run_id)
         try:
@@ -229,10 +298,11 @@ class Attempt:
         except _UNREAD as error:
             logger.warning("Task %s could not be read for cancel(): %r", self._turn.task_id, error)
         else:
-            self._context.current_task = log.task
+            context.current_task = log.task
+        await self._cancel_hook(context)
 
-    async def _cancel_hook(self) -> None:
-        hook = asyncio.create_task(self._guarded_cancel())
+    async def _cancel_hook(self, context: RequestContext) -> None:
+        hook = asyncio.create_task(self._guarded_cancel(context))
         limit = self._options.cancel_timeout.total_seconds()
         try:
             ended, _ = await asyncio.wait([hook], timeout=limit)
@@ -248,10 +318,10 @@ class Attempt:
                 exc_info=failure,
             )
 
-    async def _guarded_cancel(self) -> BaseException | None:
+    async def _guarded_cancel(self, context: RequestContext) -> BaseException | None:
         """Run the agent's ``cancel()``, which may end by the cancel of what it stops and awaits."""
         try:
-            await self._executor.cancel(self._context, self._queue)
+            await self._executor.cancel(context, self._queue)
         except BaseException as failure:  # whatever user code raises ends here
             return failure
         return None
@@ -275,9 +345,27 @@ class Attempt:
             f"{type(failure).__name__}: {text_of(failure)}",
             _public_text(failure),
             reference,
+            self._time.details if self._time is not None else {},
             type=errors.AGENT_RETRY if retry else errors.AGENT_FAILED,
             non_retryable=not retry,
         ) from cause
+
+    def _handed_over(self) -> ApplicationError:
+        return ApplicationError(
+            "The worker was shut down under a running turn",
+            self._time.details if self._time is not None else {},
+            type=errors.WORKER_SHUTDOWN,
+            next_retry_delay=timedelta(milliseconds=1),
+        )
+
+
+class _TimeLimitError(errors.PublicError):
+    """The turn has worked for as long as ``AgentOptions.turn_timeout`` lets it."""
+
+    def __init__(self, limit: timedelta) -> None:
+        super().__init__(
+            f"The agent did not finish within its time limit of {limit.total_seconds():g} seconds."
+        )
 
 
 def _canceled() -> bool:
@@ -292,19 +380,13 @@ def _worker_stops() -> bool:
     return details is not None and details.worker_shutdown
 
 
-def _handed_over() -> ApplicationError:
-    return ApplicationError(
-        "The worker was shut down under a running turn",
-        type=errors.WORKER_SHUTDOWN,
-        next_retry_delay=timedelta(milliseconds=1),
-    )
-
-
-async def _first_of(task: "asyncio.Task[BaseException | None]", event: asyncio.Event) -> None:
-    """Wait for whichever comes first; neither is canceled."""
+async def _first_of(
+    agent: "asyncio.Task[BaseException | None]", limit: "asyncio.Task[None]", event: asyncio.Event
+) -> None:
+    """Wait for whichever comes first; none is canceled."""
     waiting = asyncio.create_task(event.wait())
     try:
-        await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([agent, limit, waiting], return_when=asyncio.FIRST_COMPLETED)
     finally:
         waiting.cancel()
 
@@ -318,8 +400,10 @@ def _public_text(failure: BaseException) -> str | None:
 
 
 @contextlib.asynccontextmanager
-async def heartbeats(interval: timedelta) -> AsyncGenerator[None]:
-    """Heartbeat for as long as the block lasts."""
+async def heartbeats(
+    interval: timedelta, details: Callable[[], Sequence[Any]] = tuple
+) -> AsyncGenerator[None]:
+    """Heartbeat for as long as the block lasts, with what the next attempt is to know."""
 
     async def beat() -> None:
         # Sleep first: the server counts from the start of the activity anyway, and short turns are
@@ -327,7 +411,7 @@ async def heartbeats(interval: timedelta) -> AsyncGenerator[None]:
         # have just sent, and a cancel reaches this code only with a beat.
         await asyncio.sleep(interval.total_seconds() / 2)
         while True:
-            activity.heartbeat()
+            activity.heartbeat(*details())
             await asyncio.sleep(interval.total_seconds())
 
     beating = asyncio.create_task(beat())

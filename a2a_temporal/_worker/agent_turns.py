@@ -10,7 +10,13 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    RetryState,
+    TimeoutError,
+    is_cancelled_exception,
+)
 
 with workflow.unsafe.imports_passed_through():
     from a2a.types.a2a_pb2 import Role, TaskState
@@ -23,9 +29,13 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._worker.options import AgentOptions
     from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
     from a2a_temporal._worker.turn import TurnInput
+    from a2a_temporal._worker.working_time import worked_in
 
 OPTIONS_FUNCTION = "a2a_agent_options"
 """Extern function through which the plugin hands its ``AgentOptions`` to workflows."""
+
+_NO_LIMIT = timedelta(days=3650)
+"""Temporal wants one: a worker that is lost is missed by its heartbeats."""
 
 _LONGEST_RETRY_PAUSE = timedelta(minutes=1)
 _CANCEL_HOOK_ATTEMPTS = 2
@@ -166,22 +176,31 @@ class AgentTurns:
         self._log.agent_given_up = False
         # After a reset the log may hold attempts that this run has yet to make.
         attempts = self._spoken(turn)
+        worked, credited, left = 0.0, 0, self._options.maximum_attempts
         self.running = True
         try:
             while True:
+                turn_input = self._turn_input(received, turn, attempts, worked)
                 try:
-                    threshold = await self._run_attempts(self._turn_input(received, turn, attempts))
+                    threshold = await self._run_attempts(turn_input, left)
                     self._end_unsaid(turn)
                     return threshold
                 except ActivityError as error:
                     if self._cancel_requested or self._log.state.terminal:
                         self._agent_told = self._cancel_requested and self._heard(error)
                         return None
-                    if not _was_handed_over(error):
+                    attempts = max(attempts + left, self._spoken(turn))
+                    worked = _worked(error) or worked
+                    if _was_handed_over(error):
+                        left = self._options.maximum_attempts
+                        continue
+                    # One that was lost while the task waited for a person has not failed.
+                    excused = self._lost_waiting(turn) if _may_try_again(error) else credited
+                    left, credited = excused - credited, excused
+                    if not left:
                         self.failure = error
                         self._log.emit_status(TaskState.TASK_STATE_FAILED, client_text(error))
                         return None
-                    attempts = max(attempts + self._options.maximum_attempts, self._spoken(turn))
         finally:
             self.running = False
 
@@ -193,6 +212,13 @@ class AgentTurns:
     def _spoken(self, turn: int) -> int:
         """Return the number of the last attempt that has said something in or after a turn."""
         return self._log.state.attempt if self._log.state.turn >= turn else 0
+
+    def _lost_waiting(self, turn: int) -> int:
+        """Count the attempts at a turn that were given up while they asked a person."""
+        state = self._log.state
+        if state.turn != turn:
+            return 0
+        return state.lost_waiting + bool(state.checkpoint.asked)
 
     def _end_unsaid(self, turn: int) -> None:
         """Complete a task whose agent never said how its turn ended.
@@ -229,16 +255,17 @@ class AgentTurns:
         turns = (state.accepted[each.message.message_id].turn for each in waiting)
         return min(turns, default=state.turns + 1) - 1
 
-    async def _run_attempts(self, turn_input: TurnInput) -> int | None:
+    async def _run_attempts(self, turn_input: TurnInput, maximum: int) -> int | None:
         attempts = workflow.start_activity(
             wire.RUN_AGENT_ACTIVITY,
             turn_input,
-            start_to_close_timeout=self._options.turn_timeout,
+            # The attempt itself sees to `turn_timeout`: waiting for a person is no work.
+            start_to_close_timeout=_NO_LIMIT,
             heartbeat_timeout=self._options.heartbeat_timeout,
             retry_policy=RetryPolicy(
                 initial_interval=self._options.retry_interval,
                 maximum_interval=max(self._options.retry_interval, _LONGEST_RETRY_PAUSE),
-                maximum_attempts=self._options.maximum_attempts,
+                maximum_attempts=maximum,
             ),
             cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
             summary=f"Turn {turn_input.turn}",
@@ -303,7 +330,11 @@ class AgentTurns:
             workflow.logger.warning("The agent's cancel() did not finish", exc_info=True)
 
     def _turn_input(
-        self, received: ReceivedMessage, turn: int, earlier_attempts: int = 0
+        self,
+        received: ReceivedMessage,
+        turn: int,
+        earlier_attempts: int = 0,
+        worked: float = 0.0,
     ) -> TurnInput:
         start = self._log.state.start
         return TurnInput(
@@ -317,7 +348,22 @@ class AgentTurns:
             sequence=self._log.state.sequence,
             run_id=workflow.info().run_id,
             earlier_attempts=earlier_attempts,
+            worked=worked,
+            waited=self._log.state.waited_at(workflow.now()),
         )
+
+
+def _may_try_again(error: ActivityError) -> bool:
+    """Say whether only the number of attempts has ended a turn."""
+    return error.retry_state == RetryState.MAXIMUM_ATTEMPTS_REACHED
+
+
+def _worked(error: ActivityError) -> float:
+    """Return for how many seconds the attempts of a failed activity have worked."""
+    cause = error.cause
+    if isinstance(cause, TimeoutError):
+        return worked_in(cause.last_heartbeat_details)
+    return worked_in(cause.details) if isinstance(cause, ApplicationError) else 0.0
 
 
 def _was_handed_over(error: ActivityError) -> bool:

@@ -102,6 +102,9 @@ class PublishingQueue(EventQueue):
         self._finished_artifacts: set[str] = set()
         self._asked = _question_in(task)
         self._repeated: TaskState | None = None
+        self._held: list[tuple[dict[str, Any], int]] | None = None
+        self._asked_for = 0.0
+        self._asks_since: float | None = None
         self.state: TaskState | None = None
         self.replied = False
 
@@ -128,10 +131,11 @@ class PublishingQueue(EventQueue):
         before = self.state
         self._note(published)
         urgent = self.replied or self.state != before
+        ends = isinstance(published, Message) or _state_in(published) in TERMINAL_STATES
         if self._in_own_loop:
-            self._append(written, size, urgent)
+            self._append(written, size, urgent, ends)
         else:
-            self._loop.call_soon_threadsafe(self._append, written, size, urgent)
+            self._loop.call_soon_threadsafe(self._append, written, size, urgent, ends)
         self._raise_if_broken()
 
     async def close(self, immediate: bool = False) -> None:
@@ -151,6 +155,12 @@ class PublishingQueue(EventQueue):
         state = self._repeated if self.state is None else None
         status = TaskStatus(state=state or TaskState.TASK_STATE_COMPLETED)
         await self.enqueue_event(TaskStatusUpdateEvent(status=status))
+
+    async def go_on(self) -> None:
+        """Say that the agent is at work, so that what it has asked waits for nobody."""
+        if self.state in INTERRUPTED_STATES:
+            status = TaskStatus(state=TaskState.TASK_STATE_WORKING)
+            await self.enqueue_event(TaskStatusUpdateEvent(status=status))
 
     async def finish(self, *, done: bool, leaving: bool = False) -> None:
         """Send what waits; returns when all of it is in the log.
@@ -172,6 +182,16 @@ class PublishingQueue(EventQueue):
             said_with_it = True
         self._left = done and said_with_it and (leaving or self._last_word)
 
+    def hold_end(self) -> None:
+        """Keep back from now on what ends the task: the agent's code still runs."""
+        self._held = []
+
+    def release_end(self) -> None:
+        """Publish what was kept back, behind all else."""
+        held, self._held = self._held or [], None
+        for written, size in held:
+            self._append(written, size, True, True)
+
     def abandon(self) -> None:
         """Drop what waits: the attempt is void."""
         self._closed = True
@@ -179,6 +199,12 @@ class PublishingQueue(EventQueue):
         self._room.set()
         if self._sender is not None:
             self._sender.cancel()
+
+    @property
+    def asked_for(self) -> float:
+        """The seconds in which what was said last has asked a person for something."""
+        since = self._asks_since
+        return self._asked_for + (self._loop.time() - since if since is not None else 0.0)
 
     @property
     def settled(self) -> bool:
@@ -200,8 +226,9 @@ class PublishingQueue(EventQueue):
 
     @property
     def _end_is_news(self) -> bool:
-        # Otherwise streams would wait for a credential that nobody here waits for.
-        return self._leaving or self.state == TaskState.TASK_STATE_AUTH_REQUIRED
+        # Otherwise streams would wait for a credential that nobody here waits for, and a later
+        # attempt would take the agent for one that waits within its turn.
+        return self._leaving or self.state in INTERRUPTED_STATES
 
     @property
     def _ending(self) -> dict[str, Any]:
@@ -220,7 +247,10 @@ class PublishingQueue(EventQueue):
         while not (self._room.is_set() or self._closed):  # noqa: ASYNC110 - of another loop
             await asyncio.sleep(_OTHER_LOOPS_PAUSE)
 
-    def _append(self, written: dict[str, Any], size: int, urgent: bool) -> None:
+    def _append(self, written: dict[str, Any], size: int, urgent: bool, ends: bool) -> None:
+        if ends and self._held is not None:
+            self._held.append((written, size))
+            return
         hurries = urgent and self._hurried < _HURRIED_BATCHES
         self._waiting.append(_Waiting(written, size, hurries))
         self._waiting_bytes += size
@@ -282,6 +312,12 @@ class PublishingQueue(EventQueue):
             case TaskArtifactUpdateEvent():
                 self.state = self.state or TaskState.TASK_STATE_WORKING
                 self._note_chunk(event)
+        asks, now = self.state in INTERRUPTED_STATES, self._loop.time()
+        if asks and self._asks_since is None:
+            self._asks_since = now
+        elif not asks and self._asks_since is not None:
+            self._asked_for += now - self._asks_since
+            self._asks_since = None
 
     def _note_chunk(self, event: TaskArtifactUpdateEvent) -> None:
         artifact_id = event.artifact.artifact_id
@@ -384,6 +420,14 @@ def _complete(event: StreamEvent) -> StreamEvent:
     for message in said:
         message.message_id = message.message_id or str(uuid.uuid4())
     return event
+
+
+def _state_in(event: StreamEvent) -> TaskState | None:
+    match event:
+        case Task() | TaskStatusUpdateEvent():
+            return event.status.state
+        case _:
+            return None
 
 
 def _question_in(task: Task | None) -> tuple[TaskState, frozenset[str]] | None:

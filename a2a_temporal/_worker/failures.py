@@ -57,8 +57,8 @@ def _client_text(failure: BaseException) -> str:
 
 def _activity_text(cause: BaseException | None) -> str:
     if isinstance(cause, ApplicationError):
-        if cause.type in (errors.AGENT_FAILED, errors.AGENT_RETRY) and len(cause.details) == 2:
-            public, reference = cause.details
+        if cause.type in (errors.AGENT_FAILED, errors.AGENT_RETRY) and len(cause.details) >= 2:
+            public, reference = cause.details[:2]
             return str(public) if public else f"The agent failed. Reference: {reference}"
         if cause.type == errors.PublicError.__name__:
             return cause.message

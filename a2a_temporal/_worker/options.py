@@ -9,11 +9,13 @@ class AgentOptions:
     """Limits and rhythm of an agent's turns.
 
     Attributes:
-        turn_timeout: The longest one attempt at one turn may work. Waiting for a person is not
-            part of a turn when the agent returns at INPUT_REQUIRED.
+        turn_timeout: The longest a turn may work, all its attempts together; then it is stopped as
+            by a cancel, and the task FAILS. Time in which the task waits for a person, or has no
+            worker, does not count.
         maximum_attempts: How often a turn is tried in all when workers are lost or the agent
             raises ``RetryableError``. 1 means that a crash fails the task. A worker that is told to
-            stop hands its turn over, which is no attempt that counts.
+            stop hands its turn over, which is no attempt that counts; neither is one whose worker
+            was lost while the task waited for a person.
         retry_interval: The pause before the second attempt; it doubles from there, to one minute;
             one of a minute or more stays as it is.
         heartbeat_interval: How often the wrapper heartbeats, hence how soon a cancel reaches the
@@ -22,7 +24,8 @@ class AgentOptions:
         batch_interval: Artifact chunks and reports of progress published within this time travel in
             one entry. It grows with the number of entries of a turn, so that a day of streaming
             fits into one history. The first thousand changes of state in an attempt do not wait.
-        cancel_timeout: The longest ``AgentExecutor.cancel()`` may take.
+        cancel_timeout: The longest ``AgentExecutor.cancel()`` may take, and the longest a cancel
+            waits for an activity that may never hear of it.
         continue_as_new_after: Events of history after which the next run of the workflow takes
             over between two turns; ``None`` leaves it to Temporal's own advice.
     """

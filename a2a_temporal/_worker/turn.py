@@ -15,7 +15,8 @@ class TurnInput:
     ``attempt`` and ``sequence`` say where the turn's events end so far; only the cancel hook of a
     parked task, which speaks after an attempt that is over, goes on from there. ``run_id`` is the
     run that began the turn; another one runs it after a reset. ``earlier_attempts`` were made at
-    the turn by activities that workers handed over.
+    the turn by activities before this one, which have ``worked`` so many seconds. The task had
+    ``waited`` so many milliseconds for people when the turn was begun.
     """
 
     task_id: str
@@ -28,6 +29,8 @@ class TurnInput:
     sequence: int = 0
     run_id: str = ""
     earlier_attempts: int = 0
+    worked: float = 0.0
+    waited: int = 0
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,8 @@ async def test_turns_in_different_runs_of_the_task_are_told_in_order(restless: C
         for answer in ("1", "2", "3", "4"):
             task = await restless.caller.send_task(answer, task_id=task["id"])
         await receiver.told("COMPLETED")
-        turns = ["WORKING", "INPUT_REQUIRED"] * 4
+        # The last WORKING of each is that of the message that answers.
+        turns = ["WORKING", "INPUT_REQUIRED", "WORKING"] * 4
         assert receiver.states() == ["SUBMITTED", *turns, "WORKING", "COMPLETED"]
         assert await restless.known_to_temporal(wire.push_workflow_id(task["id"], 2))
 
@@ -64,7 +65,8 @@ async def test_a_reset_task_is_told_from_where_it_goes_on(new_cluster: NewCluste
         await cluster.caller.send_task("answer", task_id=task["id"])
         await receiver.told("COMPLETED")
         states = ["SUBMITTED", "WORKING", "INPUT_REQUIRED"]
-        assert receiver.states() == [*states, "INPUT_REQUIRED", "WORKING", "COMPLETED"]
+        answered = ["WORKING", "WORKING", "COMPLETED"]
+        assert receiver.states() == [*states, "INPUT_REQUIRED", *answered]
         for number in (1, 2):
             child = wire.push_workflow_id(task["id"], number)
             await eventually(lambda child=child: is_completed(cluster, child), within=30)
@@ -83,7 +85,8 @@ async def test_a_task_may_be_reset_again_and_again(new_cluster: NewCluster) -> N
             await eventually(lambda told=told: receiver.states()[2:] == told, within=30)
         await cluster.caller.send_task("answer", task_id=task["id"])
         await receiver.told("COMPLETED")
-        states = ["SUBMITTED", "WORKING", *["INPUT_REQUIRED"] * 4, "WORKING", "COMPLETED"]
+        asked = ["INPUT_REQUIRED"] * 4
+        states = ["SUBMITTED", "WORKING", *asked, "WORKING", "WORKING", "COMPLETED"]
         assert receiver.states() == states
         await all_completed(cluster, task["id"], children=4)
 

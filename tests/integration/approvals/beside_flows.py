@@ -195,3 +195,19 @@ class TalksBesideActivity:
         """Begin the report anew."""
         self.task.add_artifact("anew", artifact_id="report")
         self.task.working("From the workflow")
+
+
+@workflow.defn
+class AsksBeside:
+    """Asks for as long as its agent works."""
+
+    @workflow.init
+    def __init__(self, start: TaskStart) -> None:
+        self.task = TaskRun(start)
+
+    @workflow.run
+    async def run(self, start: TaskStart) -> None:
+        """Ask, and let the agent work meanwhile."""
+        asking = asyncio.create_task(self.task.require_input("Which?"))
+        await self.task.run_agent()
+        asking.cancel()

@@ -7,7 +7,6 @@ from a2a.types.a2a_pb2 import ListTasksRequest, Message, Task
 from a2a_temporal import HandlerOptions
 from tests.support.in_process import (
     CALL,
-    Scripted,
     Served,
     agent_worker,
     new_task_queue,

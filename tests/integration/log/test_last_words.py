@@ -5,6 +5,7 @@ so when it wakes up.
 """
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from a2a.server.agent_execution import RequestContext
@@ -16,6 +17,7 @@ from temporalio.worker import Worker
 
 from a2a_temporal import A2APlugin, AgentOptions
 from a2a_temporal._log.protojson import to_json
+from a2a_temporal._log.reading import read_log
 from a2a_temporal._worker.agent_attempt import Attempt
 from a2a_temporal._worker.request_context import request_context
 from a2a_temporal._worker.turn import Turn, TurnInput
@@ -39,7 +41,8 @@ async def test_an_attempt_that_is_given_up_as_it_ends(temporal: TemporalServer, 
         turn_input = TurnInput(task.id, task.context_id, 1, to_json(task.history[0]))
         context = request_context(turn_input, None)
         of = Turn(task.id, task.context_id, turn=1, attempt=1)
-        return await Attempt(Written(turn), AgentOptions(), of, context).run()
+        made = Attempt(Written(turn), AgentOptions(), of, context)
+        return await made.run(worked=0, waited=0, read=partial(read_log, client))
 
     workflows_only = Worker(
         client,
