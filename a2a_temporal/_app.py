@@ -37,7 +37,7 @@ from a2a_temporal._http.limits import BodyLimit, BodyRefusal
 from a2a_temporal._http.rest import Rest
 from a2a_temporal._http.resuming import opened, resumes
 from a2a_temporal._http.streams import EventStreams
-from a2a_temporal._http.texts import NO_TEXT, is_text
+from a2a_temporal._http.texts import NO_TEXT, is_text, with_whole_numbers
 from a2a_temporal._http.v0_3 import JsonRpcV03, rest_routes
 from a2a_temporal._http.values import LARGEST_PARSED, id_of, load_once, too_many_values
 from a2a_temporal._server.handler import TemporalRequestHandler
@@ -66,6 +66,7 @@ def create_app(
     rpc_path: str = "/",
     rest_prefix: str = "",
     enable_v0_3: bool = True,
+    enable_v1_1: bool = False,
     ping_seconds: float = 3,
     trust_forwarded: bool = False,
     cache_control: str | None = "public, max-age=60",
@@ -88,6 +89,7 @@ def create_app(
         rpc_path: Path of the JSON-RPC endpoint.
         rest_prefix: Path under which the REST routes stand.
         enable_v0_3: Serve the methods of protocol version 0.3 as well.
+        enable_v1_1: Serve a call that says version 1.1 as one of 1.0; otherwise it is refused.
         ping_seconds: A silent stream gets a comment line this often; the official client gives up
             after 5 s of silence.
         trust_forwarded: Take the URLs in the cards from the X-Forwarded-Proto, -Host, -Port and
@@ -101,7 +103,7 @@ def create_app(
         at_stop=handler.aclose,
     )
     most = handler.options.maximum_message_values
-    builder = CallContextBuilder(context_builder, enable_v0_3=enable_v0_3)
+    builder = CallContextBuilder(context_builder, enable_v0_3=enable_v0_3, enable_v1_1=enable_v1_1)
     card = PublicCard(
         handler.agent_card,
         enable_v0_3=enable_v0_3,
@@ -222,7 +224,7 @@ class _Answering:
             if response.status_code == HTTP_503_SERVICE_UNAVAILABLE:
                 response.headers.setdefault("Retry-After", _RETRY_AFTER_SECONDS)
             if not isinstance(response, EventSourceResponse):
-                return response
+                return _whole(response)
             streams = True
             return self.streams.adopt(response, leaving, with_ids=RESUMABLE_STREAMS in active)
         finally:
@@ -278,6 +280,14 @@ def _parsed(route: BaseRoute, most: int) -> BaseRoute:
         return await endpoint(request)
 
     return Route(route.path, answer, methods=list(route.methods or ()))
+
+
+def _whole(response: Response) -> Response:
+    """Return an answer that the SDK has written with its whole numbers as such."""
+    if isinstance(response, JSONResponse):
+        response.body = with_whole_numbers(bytes(response.body).decode()).encode()
+        response.headers["Content-Length"] = str(len(response.body))
+    return response
 
 
 def _rest_error(error: A2AError) -> Response:

@@ -15,6 +15,7 @@ from a2a.compat.v0_3.request_handler import RequestHandler03
 from a2a.server.context import ServerCallContext
 from a2a.utils.errors import A2AError, InvalidParamsError, TaskNotFoundError
 
+from a2a_temporal._log.conversion import is_base64, usual_base64
 from a2a_temporal._sealed import sealed, sealed_stream
 
 NO_PAGES = "pageToken is not one of this list: 0.3 is answered with all configs of a task at once."
@@ -81,11 +82,27 @@ async def _streamed(
 
 def _checked(request: object) -> str:
     """Return the method that is called, once its request is known to have a counterpart in 1.0."""
+    if isinstance(request, v0_3.SendMessageRequest | v0_3.SendStreamingMessageRequest):
+        _check_files(request.params.message)
     to_1_0 = _TO_1_0.get(type(request))
     if to_1_0 is not None:
         with translating():
             to_1_0(request)
     return str(getattr(request, "method", type(request).__name__))
+
+
+def _check_files(message: v0_3.Message) -> None:
+    """Check the bytes of files, of which the SDK reads one form only and drops what it is not.
+
+    Raises:
+        InvalidParamsError: Some are no base64.
+    """
+    for index, part in enumerate(message.parts):
+        file = getattr(part.root, "file", None)
+        if isinstance(file, v0_3.FileWithBytes):
+            if not is_base64(file.bytes):
+                raise InvalidParamsError(message=f"message.parts[{index}]: bytes are no base64.")
+            file.bytes = usual_base64(file.bytes)
 
 
 class CompatHandler(RequestHandler03):

@@ -39,7 +39,6 @@ from a2a.server.routes.common import StarletteUser
 from a2a.types import AgentCard, GetExtendedAgentCardRequest, a2a_pb2_grpc
 from a2a.utils.constants import (
     PROTOCOL_VERSION_0_3,
-    PROTOCOL_VERSION_1_0,
     VERSION_HEADER,
     TransportProtocol,
 )
@@ -55,7 +54,7 @@ from starlette.requests import HTTPConnection
 
 from a2a_temporal._compat import NO_PAGES, CompatHandler, translating
 from a2a_temporal._http.authentication import UNAUTHENTICATED
-from a2a_temporal._http.calls import major_minor
+from a2a_temporal._http.calls import major_minor, served_as_1_0
 from a2a_temporal._http.cards import with_v0_3
 from a2a_temporal._http.extensions import active_extensions
 from a2a_temporal._sealed import SealedHandler
@@ -82,6 +81,7 @@ def create_grpc_server(
     interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
     authentication: AuthenticationBackend | None = None,
     enable_v0_3: bool = True,
+    enable_v1_1: bool = False,
     max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
 ) -> grpc.aio.Server:
     """Build a server for a handler; add a port, start it, and stop it before the handler is closed.
@@ -96,6 +96,7 @@ def create_grpc_server(
         authentication: Who calls, as for HTTP: the backend sees the metadata of a call as headers.
             What it refuses is answered with UNAUTHENTICATED. In the place of ``context_builder``.
         enable_v0_3: Serve the service of protocol version 0.3 as well.
+        enable_v1_1: Serve a call that says version 1.1 as one of 1.0; otherwise it is refused.
         max_message_bytes: A larger request is answered with RESOURCE_EXHAUSTED.
     """
     if authentication is not None:
@@ -112,7 +113,8 @@ def create_grpc_server(
     sealed = SealedHandler(handler)
     inner = context_builder or DefaultGrpcServerCallContextBuilder()
     a2a_pb2_grpc.add_A2AServiceServicer_to_server(
-        GrpcHandler(sealed, _CallContextBuilder(inner, PROTOCOL_VERSION_1_0)), server
+        GrpcHandler(sealed, _CallContextBuilder(inner, *served_as_1_0(enable_v1_1=enable_v1_1))),
+        server,
     )
     if enable_v0_3:
         compat = _Compat(sealed, _CallContextBuilder(inner, PROTOCOL_VERSION_0_3))
@@ -125,9 +127,10 @@ def create_grpc_server(
 class _CallContextBuilder(GrpcServerCallContextBuilder):
     """Builds the context by another builder, after the version was found to be the service's."""
 
-    def __init__(self, inner: GrpcServerCallContextBuilder, version: str) -> None:
+    def __init__(self, inner: GrpcServerCallContextBuilder, version: str, *same: str) -> None:
         self._inner = inner
         self._version = version
+        self._served = (version, *same)
 
     def build(self, context: "grpc.aio.ServicerContext[Any, Any]") -> ServerCallContext:
         """Build the context of one call.
@@ -137,10 +140,10 @@ class _CallContextBuilder(GrpcServerCallContextBuilder):
         """
         headers = _headers(context.invocation_metadata() or ())
         given = headers.get(_VERSION) or PROTOCOL_VERSION_0_3
-        if major_minor(given) != self._version:
+        if major_minor(given) not in self._served:
             raise VersionNotSupportedError(
                 message=f"A2A version {given[:20]!r} is not supported by this service; "
-                f"supported: {self._version}"
+                f"supported: {', '.join(self._served)}"
             )
         try:
             built = self._inner.build(context)

@@ -17,6 +17,7 @@ from starlette.requests import Request
 
 from a2a_temporal._http.enums import check_status_filter
 from a2a_temporal._http.extensions import requested_extensions
+from a2a_temporal._http.files import check_files
 from a2a_temporal._server.engine_errors import internal_error
 
 logger = logging.getLogger(__name__)
@@ -30,6 +31,11 @@ def major_minor(version: str) -> str:
     return matched[1] if matched else ""
 
 
+def served_as_1_0(*, enable_v1_1: bool) -> Collection[str]:
+    """Return the versions that are served as 1.0: what 1.1 adds is optional for its clients."""
+    return (PROTOCOL_VERSION_1_0, "1.1") if enable_v1_1 else (PROTOCOL_VERSION_1_0,)
+
+
 class CallContextBuilder(ServerCallContextBuilder):
     """Builds the context by another builder, after the version was found to be a supported one.
 
@@ -39,9 +45,17 @@ class CallContextBuilder(ServerCallContextBuilder):
     Args:
         inner: Who the caller is; the SDK's default builder when None.
         enable_v0_3: Whether the 0.3 methods are served too.
+        enable_v1_1: Whether a call in version 1.1 is served as one in 1.0.
     """
 
-    def __init__(self, inner: ServerCallContextBuilder | None, *, enable_v0_3: bool) -> None:
+    def __init__(
+        self,
+        inner: ServerCallContextBuilder | None,
+        *,
+        enable_v0_3: bool,
+        enable_v1_1: bool = False,
+    ) -> None:
+        self._as_1_0 = served_as_1_0(enable_v1_1=enable_v1_1)
         self._inner = inner or DefaultServerCallContextBuilder()
         self._supported: Collection[str] = (
             (PROTOCOL_VERSION_1_0, PROTOCOL_VERSION_0_3) if enable_v0_3 else (PROTOCOL_VERSION_1_0,)
@@ -52,10 +66,12 @@ class CallContextBuilder(ServerCallContextBuilder):
 
         Raises:
             VersionNotSupportedError: The caller speaks a version that is not served.
-            InvalidParamsError: The request names an enum value that does not exist.
+            InvalidParamsError: The request names an enum value that does not exist, or holds bytes
+                that are no base64.
         """
-        version = self._version(request)
+        version = self.version(request)
         check_status_filter(request)
+        check_files(request)
         try:
             context = self._inner.build(request)
         except (A2AError, HTTPException):
@@ -68,11 +84,18 @@ class CallContextBuilder(ServerCallContextBuilder):
         headers[VERSION_HEADER.lower()] = version
         return context
 
-    def _version(self, request: Request) -> str:
+    def version(self, request: Request) -> str:
+        """Return the version in which a request is served.
+
+        Raises:
+            VersionNotSupportedError: The caller speaks a version that is not served.
+        """
         given = request.headers.get(VERSION_HEADER) or request.query_params.get(VERSION_HEADER)
         if not given:
             return PROTOCOL_VERSION_0_3
         version = major_minor(given)
+        if version in self._as_1_0:
+            return PROTOCOL_VERSION_1_0
         if version not in self._supported:
             raise VersionNotSupportedError(
                 message=f"A2A version {given[:20]!r} is not supported; "

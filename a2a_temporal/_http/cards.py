@@ -17,8 +17,10 @@ from a2a.utils.constants import (
 )
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
+
+from a2a_temporal._http.texts import with_whole_numbers
 
 OLD_CARD_PATH = "/.well-known/agent.json"
 
@@ -72,7 +74,8 @@ class PublicCard:
         known = [each.strip() for each in request.headers.get("if-none-match", "").split(",")]
         if "*" in known or etag in known or etag.removeprefix("W/") in known:
             return Response(status_code=304, headers=headers)
-        return JSONResponse(content, headers=headers)
+        text = with_whole_numbers(json.dumps(content, ensure_ascii=False))
+        return Response(text, headers=headers, media_type="application/json")
 
 
 def with_v0_3(card: AgentCard, bindings: Collection[str] = _SERVED_HERE) -> AgentCard:

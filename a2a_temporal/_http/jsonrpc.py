@@ -14,6 +14,7 @@ from a2a.server.routes.common import ServerCallContextBuilder
 from a2a.types.a2a_pb2 import (
     CancelTaskRequest,
     GetTaskRequest,
+    ListTasksRequest,
     SendMessageRequest,
     SubscribeToTaskRequest,
 )
@@ -35,6 +36,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 _ANSWERED: dict[str, type[Call]] = {
     "SendMessage": SendMessageRequest,
     "GetTask": GetTaskRequest,
+    "ListTasks": ListTasksRequest,
     "CancelTask": CancelTaskRequest,
 }
 _STREAMED: dict[str, type[SendMessageRequest | SubscribeToTaskRequest]] = {

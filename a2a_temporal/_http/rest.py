@@ -11,6 +11,7 @@ from a2a.server.routes.common import ServerCallContextBuilder
 from a2a.types.a2a_pb2 import (
     CancelTaskRequest,
     GetTaskRequest,
+    ListTasksRequest,
     SendMessageRequest,
     SubscribeToTaskRequest,
 )
@@ -59,6 +60,8 @@ class Rest:
                 return self._with_body(endpoint, streams=route.path.endswith("stream"))
             case "/tasks/{id}":
                 return self._get
+            case "/tasks":
+                return self._list
             case "/tasks/{id}:cancel":
                 return self._cancel
             case "/tasks/{id}:subscribe":
@@ -89,6 +92,13 @@ class Rest:
         await check_version(self._context(request))
         proto_utils.parse_params(request.query_params, params)
         params.id = request.path_params["id"]
+        return await self._answer(request, params)
+
+    @rest_error_handler
+    async def _list(self, request: Request) -> Response:
+        params = ListTasksRequest()
+        await check_version(self._context(request))
+        proto_utils.parse_params(request.query_params, params)
         return await self._answer(request, params)
 
     def _context(self, request: Request) -> ServerCallContext:

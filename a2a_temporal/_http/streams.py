@@ -20,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from a2a_temporal._http.cutting import cut_off
 from a2a_temporal._http.extensions import cursor_of
+from a2a_temporal._http.texts import with_whole_numbers
 
 _PING = b": ping\r\n\r\n"
 _TICK_SECONDS = 0.25
@@ -246,7 +247,9 @@ def _encoded(event: SdkEvent, *, with_id: bool) -> bytes:
     else:
         data, name = event["data"], event.get("event")
     event_id = cursor_of(data) if with_id else None
-    return ServerSentEvent(data.translate(LINE_ENDS), event=name, id=event_id).encode()
+    return ServerSentEvent(
+        with_whole_numbers(data).translate(LINE_ENDS), event=name, id=event_id
+    ).encode()
 
 
 def _web_server_stops() -> bool:

@@ -1,7 +1,9 @@
-"""JSON that is valid and yet no text: some escapes are no more than half a character."""
+"""JSON as text: what is valid and yet none, and numbers as the sender wrote them."""
 
 import json
 from typing import Any
+
+from a2a_temporal._log.conversion import whole
 
 NO_TEXT = (
     "The request body holds a part of a character where text is to be. Write each character as a "
@@ -27,3 +29,15 @@ def is_text(body: bytes, value: Any) -> bool:
     except RecursionError:  # refused for its depth by who reads it next
         return True
     return True
+
+
+def with_whole_numbers(text: str) -> str:
+    """Return JSON with whole numbers written as such: protobuf makes each number a double."""
+    if ".0" not in text:
+        return text
+    value = json.loads(text, parse_float=_number)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _number(text: str) -> float:
+    return whole(float(text))

@@ -7,6 +7,8 @@ from a2a.server.request_handlers import RequestHandler
 from a2a.types.a2a_pb2 import (
     CancelTaskRequest,
     GetTaskRequest,
+    ListTasksRequest,
+    ListTasksResponse,
     Message,
     SendMessageRequest,
     SubscribeToTaskRequest,
@@ -27,7 +29,13 @@ RequestT = TypeVar("RequestT", bound=ProtobufMessage)
 UNREADABLE = (ParseError, AttributeError, OverflowError, RecursionError, TypeError, ValueError)
 """What reading a request may raise; the SDK's dispatchers then say what is wrong with it."""
 
-Call = SendMessageRequest | GetTaskRequest | CancelTaskRequest | SubscribeToTaskRequest
+Call = (
+    SendMessageRequest
+    | GetTaskRequest
+    | ListTasksRequest
+    | CancelTaskRequest
+    | SubscribeToTaskRequest
+)
 
 
 async def read(value: Any, into: RequestT, size: int) -> RequestT:
@@ -43,6 +51,18 @@ async def written(answer: ProtobufMessage, *, member: str = "") -> bytes:
 def _written(answer: ProtobufMessage, member: str) -> bytes:
     value = to_json(answer)
     return dumped({member: value} if member else value)
+
+
+def _written_page(page: ListTasksResponse) -> bytes:
+    """Return a page with all of its own fields, as A2A 1.0 section 3.1.4 wants."""
+    return dumped(
+        {
+            "tasks": [to_json(task) for task in page.tasks],
+            "nextPageToken": page.next_page_token,
+            "pageSize": page.page_size,
+            "totalSize": page.total_size,
+        }
+    )
 
 
 @validate_version(PROTOCOL_VERSION_1_0)
@@ -65,6 +85,9 @@ async def answered(handler: RequestHandler, call: Call, context: ServerCallConte
         case SendMessageRequest():
             answer: Task | Message | None = await handler.on_message_send(call, context)
             return await written(answer, member="task" if isinstance(answer, Task) else "message")
+        case ListTasksRequest():
+            page = await handler.on_list_tasks(call, context)
+            return await done(page.ByteSize(), _written_page, page)
         case CancelTaskRequest():
             answer = await handler.on_cancel_task(call, context)
         case GetTaskRequest():

@@ -1,8 +1,8 @@
 """Protocol version 0.3 over JSON-RPC and REST, by the SDK's adapters.
 
-Refusals of a stream are answers of their own, as in 1.0; REST can delete a push config, and
-JSON-RPC says that it has. What the adapters say of unexpected errors, and of requests they cannot
-read, names no internals.
+A refusal of a stream is its only event over JSON-RPC, and an answer of its own over REST. REST can
+delete a push config, and JSON-RPC says that it has. What the adapters say of unexpected errors, and
+of requests they cannot read, names no internals.
 """
 
 import json
@@ -20,11 +20,12 @@ from a2a.compat.v0_3.rest_handler import REST03Handler
 from a2a.server.context import ServerCallContext
 from a2a.server.jsonrpc_models import InternalError, InvalidRequestError, JSONRPCError
 from a2a.server.request_handlers import RequestHandler
+from a2a.server.request_handlers.response_helpers import build_error_response
 from a2a.server.routes.common import ServerCallContextBuilder
 from a2a.types import DeleteTaskPushNotificationConfigRequest
 from a2a.utils.constants import PROTOCOL_VERSION_0_3
 from a2a.utils.error_handlers import build_rest_error_payload, rest_error_handler
-from a2a.utils.errors import A2AError, InvalidParamsError
+from a2a.utils.errors import A2AError, InvalidParamsError, VersionNotSupportedError
 from a2a.utils.version_validator import validate_version
 from google.protobuf.json_format import MessageToDict, Parse, ParseDict
 from pydantic import ValidationError
@@ -34,6 +35,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from a2a_temporal._compat import NO_PAGES, CompatHandler, translating
+from a2a_temporal._http.calls import CallContextBuilder
 from a2a_temporal._http.streams import SdkEvent, events_of
 from a2a_temporal._sdk_logs import what_is_wrong
 from a2a_temporal._server.engine_errors import internal_error
@@ -41,6 +43,7 @@ from a2a_temporal._server.engine_errors import internal_error
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 _CONFIG_PATH = "/v1/tasks/{id}/pushNotificationConfigs/{push_id}"
+_STREAMED = ("message/stream", "tasks/resubscribe")
 _HISTORY_LENGTH = re.compile(r"[+-]?\d{1,9}")
 
 
@@ -73,7 +76,8 @@ class JsonRpcV03:
         builder: Makes their contexts.
     """
 
-    def __init__(self, handler: RequestHandler, builder: ServerCallContextBuilder) -> None:
+    def __init__(self, handler: RequestHandler, builder: CallContextBuilder) -> None:
+        self._version = builder.version
         self._adapter = _Adapter(http_handler=handler, context_builder=builder)
         self._adapter.handler = CompatHandler(handler)
 
@@ -85,10 +89,20 @@ class JsonRpcV03:
             body: Any = request.state.json
             if not self._is_call(body):
                 return await endpoint(request)
+            try:
+                version = self._version(request)
+            except A2AError as error:
+                return JSONResponse(build_error_response(body.get("id"), error))
+            if version != PROTOCOL_VERSION_0_3:
+                error = VersionNotSupportedError(
+                    message=f"{body['method']!r} is a method of A2A 0.3; this call says {version}."
+                )
+                return JSONResponse(build_error_response(body.get("id"), error))
             response = await self._adapter.handle_request(
                 body.get("id"), body["method"], body, request
             )
-            return _complete(await _begun(response))
+            streams = body["method"] in _STREAMED
+            return _as_stream(response) if streams else _complete(response)
 
         return Route(route.path, answer, methods=list(route.methods or ()))
 
@@ -194,6 +208,17 @@ async def _check(request: Request) -> None:
             FromProto.message_send_params(sent)
 
 
+def _as_stream(response: Response) -> Response:
+    """Return a stream; a refusal is its only event, which clients of 0.3 can read (0.3, 3.3.1)."""
+    if isinstance(response, EventSourceResponse):
+        return response
+
+    async def refusal() -> AsyncIterator[SdkEvent]:
+        yield {"data": bytes(response.body).decode()}
+
+    return EventSourceResponse(refusal())
+
+
 def _complete(response: Response) -> Response:
     """Return an answer with the ``result`` that JSON-RPC wants, also where that is null."""
     if not isinstance(response, JSONResponse):
@@ -214,8 +239,6 @@ async def _begun(response: Response) -> Response:
     except Exception as error:
         payload = build_rest_error_payload(error)
         return JSONResponse(payload, status_code=payload["error"]["code"])
-    if isinstance(first, dict) and "error" in (refusal := json.loads(first["data"])):
-        return JSONResponse(refusal)
     response.body_iterator = _chained(first, events)
     return response
 

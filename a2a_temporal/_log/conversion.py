@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, cast
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+from google.protobuf.json_format import ParseError
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import ListValue, Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -23,6 +24,8 @@ class UnusualError(Exception):
 
 # Protobuf itself reads a hundred levels, three of which are an object within an object.
 _DEPTH = 24
+# From here on doubles skip integers.
+_INEXACT = 2**53
 _EPOCH = datetime(1970, 1, 1)
 _SECOND = timedelta(seconds=1)
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{3}))?Z", re.ASCII)
@@ -71,6 +74,7 @@ def read(value: Any, into: Message) -> None:
 
     Raises:
         UnusualError: It is left to protobuf's own conversion; ``into`` holds a part of it.
+        google.protobuf.json_format.ParseError: Bytes are no base64, which protobuf would drop.
     """
     try:
         _reader(cast("Descriptor", into.DESCRIPTOR))(value, into)
@@ -160,12 +164,17 @@ def _write_value(value: Value) -> Any:
         number = value.number_value
         if not math.isfinite(number):
             raise UnusualError
-        return number
+        return whole(number)
     if kind == "struct_value":
         return _write_struct(value.struct_value)
     if kind == "list_value":
         return _write_list(value.list_value)
     return value.bool_value if kind == "bool_value" else None
+
+
+def whole(number: float) -> float:
+    """Return a whole number as an integer, where each has a double of its own."""
+    return int(number) if number.is_integer() and abs(number) < _INEXACT else number
 
 
 def _write_time(stamp: Timestamp) -> str:
@@ -321,8 +330,26 @@ def _text(value: Any) -> str:
     return value
 
 
+_USUAL = str.maketrans("-_", "+/")
+_BASE64 = re.compile(r"(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2}(?:==)?|[A-Za-z0-9+/_-]{3}=?)?")
+
+
+def is_base64(text: str) -> bool:
+    """Say whether a text is what ProtoJSON takes for bytes: both alphabets, padding or none."""
+    return _BASE64.fullmatch(text) is not None
+
+
+def usual_base64(text: str) -> str:
+    """Return base64 in the usual alphabet, with its padding."""
+    bare = text.rstrip("=").translate(_USUAL)
+    return bare + "=" * (-len(bare) % 4)
+
+
 def _bytes(value: Any) -> bytes:
-    return base64.b64decode(_text(value), validate=True)
+    text = _text(value)
+    if not is_base64(text):
+        raise ParseError("a value that is to be bytes is no base64")
+    return base64.b64decode(usual_base64(text))
 
 
 def _bool(value: Any) -> bool:

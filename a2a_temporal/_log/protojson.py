@@ -165,4 +165,4 @@ def _sorted(value: Any) -> Any:
         return {key: _sorted(items[key]) for key in sorted(items)}
     if isinstance(value, list):
         return [_sorted(item) for item in cast("list[Any]", value)]
-    return value
+    return conversion.whole(value) if isinstance(value, float) else value

@@ -12,7 +12,6 @@ from a2a.utils.errors import (
     InvalidParamsError,
     PushNotificationNotSupportedError,
 )
-from a2a.utils.input_mode_validator import validate_input_modes
 from a2a.utils.task import validate_history_length
 from google.protobuf.json_format import ParseError, SerializeToJsonError
 from google.protobuf.struct_pb2 import Struct, Value
@@ -30,7 +29,6 @@ def check_message(request: SendMessageRequest, context: ServerCallContext, card:
 
     Raises:
         InvalidParamsError: A field has a value the protocol does not allow.
-        ContentTypeNotSupportedError: A part has a media type the card does not declare.
         ExtensionSupportRequiredError: The card requires an extension the client did not declare.
         PushNotificationNotSupportedError: A push config came along and the card declares no push.
     """
@@ -38,7 +36,6 @@ def check_message(request: SendMessageRequest, context: ServerCallContext, card:
     check_content(request.message)
     _check_numbers(request.metadata)
     _check_extensions(context, card)
-    validate_input_modes(request.message, card)
     if (
         request.configuration.HasField("task_push_notification_config")
         and not card.capabilities.push_notifications

@@ -34,6 +34,8 @@ class HandlerOptions:
         groups_of: Tells the groups an authenticated caller belongs to, as approvers are named by.
         idempotent_sends: A repeated first message (same messageId, owner and tenant) returns the
             task it made, for as long as the namespace keeps closed workflows.
+        validate_input_modes: Refuse a part whose media type the card does not declare
+            (ContentTypeNotSupportedError). As with ``DefaultRequestHandler``, it is off by default.
         client_task_ids: A first message may name the task it makes (orchestrators derive such ids
             from their own). The specification lets only the server choose; the ids are shared by
             all owners, so whoever guesses one learns that it is taken. A text is what the ids have
@@ -72,6 +74,7 @@ class HandlerOptions:
     owner_of: Callable[[ServerCallContext], str] = user_name
     groups_of: Callable[[ServerCallContext], frozenset[str]] = no_groups
     idempotent_sends: bool = True
+    validate_input_modes: bool = False
     client_task_ids: bool | str = False
     direct_message_wait: timedelta = timedelta(milliseconds=500)
     cancel_wait: timedelta = timedelta(seconds=8)

@@ -17,6 +17,7 @@ from a2a.types.a2a_pb2 import (
     TaskPushNotificationConfig,
 )
 from a2a.utils.errors import InvalidParamsError
+from a2a.utils.input_mode_validator import validate_input_modes
 
 from a2a_temporal._aside import done
 from a2a_temporal._log import wire
@@ -111,6 +112,8 @@ class Sending:
         waits: timedelta | None,
     ) -> AsyncGenerator[Sent]:
         await done(params.ByteSize(), check_message, params, context, self._card)
+        if self._options.validate_input_modes:
+            validate_input_modes(params.message, self._card)
         request = describe_call(params, context, self._options)
         message = Message()
         message.CopyFrom(params.message)

@@ -85,6 +85,7 @@ async def run_api(options: argparse.Namespace) -> None:
         task_queue=_task_queue(),
         workflow=BenchTask,
         options=HandlerOptions(
+            validate_input_modes=True,
             direct_message_wait=timedelta(seconds=options.direct_message_wait),
             push=push_options(options),
             client_task_ids=options.client_task_ids,

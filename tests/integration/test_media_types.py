@@ -2,9 +2,13 @@
 
 import uuid
 
+from a2a.types import Task
+
 from tests.support.calls import Caller, over_every_binding, refused, refused_to_open
 from tests.support.cluster import Cluster
+from tests.support.in_process import CALL, new_task_queue, request, served
 from tests.support.results import artifact_data, artifact_text, state
+from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually
 
 PNG = "iVBORw0KGgo="
@@ -45,6 +49,16 @@ async def test_an_unlisted_media_type_does_not_reach_a_waiting_task(cluster: Clu
         await caller.cancel(parked["id"])
 
     await over_every_binding(cluster.caller, scenario)
+
+
+async def test_by_default_the_agent_judges_media_types_itself(temporal: TemporalServer) -> None:
+    client = await temporal.client()
+    queue = new_task_queue()
+    message = request("say:hello", wait=False)
+    message.message.parts.add(raw=b"x", media_type="image/png")
+    async with served(client, queue) as server:
+        task = await server.handler.on_message_send(message, CALL)
+    assert isinstance(task, Task)
 
 
 async def test_listed_and_unnamed_media_types_are_accepted(cluster: Cluster) -> None:

@@ -1,5 +1,6 @@
 """Clients of protocol version 0.3, on the tasks that 1.0 clients see too."""
 
+import json
 import uuid
 from typing import Any
 
@@ -76,7 +77,9 @@ async def test_a_question_is_the_final_event_of_its_stream(cluster: Cluster) -> 
     assert state_in({"task": await caller.get(task_id)}) == "COMPLETED"
 
 
-async def test_a_refused_stream_is_no_stream(cluster: Cluster) -> None:
+async def test_a_refused_stream_is_its_error_alone_over_json_rpc_and_no_stream_over_rest(
+    cluster: Cluster,
+) -> None:
     unknown = str(uuid.uuid4())
     done = (await cluster.caller.send_task("echo hi"))["id"]
     for method, params, code in (
@@ -86,9 +89,11 @@ async def test_a_refused_stream_is_no_stream(cluster: Cluster) -> None:
         ("tasks/resubscribe", {"id": done}, -32004),
     ):
         response = await _rpc(cluster, method, params)
-        assert response.headers["content-type"] == "application/json", response.text
-        assert response.json()["error"]["code"] == code
-        assert response.json()["id"] == 7
+        assert response.headers["content-type"].startswith("text/event-stream"), response.text
+        (data,) = [line for line in response.text.splitlines() if line.startswith("data: ")]
+        refusal = json.loads(data.removeprefix("data: "))
+        assert refusal["error"]["code"] == code
+        assert refusal["id"] == 7
     for path, status in ((unknown, 404), (done, 400)):
         response = await _rest(cluster, "GET", f"/tasks/{path}:subscribe")
         assert response.status_code == status, response.text

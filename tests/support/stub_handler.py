@@ -65,6 +65,7 @@ class StubHandler(RequestHandler):
             default_input_modes=["text/plain"],
             default_output_modes=["text/plain"],
         )
+        self.metadata: dict[str, object] = {}
         self.started = 0
         self.closed = 0
         self.contexts: list[ServerCallContext] = []
@@ -99,12 +100,14 @@ class StubHandler(RequestHandler):
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task | None:
         self.contexts.append(context)
         _check(params.id)
-        return _task(params.id, TaskState.TASK_STATE_WORKING)
+        return self._task(params.id, TaskState.TASK_STATE_WORKING)
 
     async def on_list_tasks(
         self, params: ListTasksRequest, context: ServerCallContext
     ) -> ListTasksResponse:
-        return ListTasksResponse()
+        return ListTasksResponse(
+            tasks=[self._task("t", TaskState.TASK_STATE_WORKING)], page_size=50
+        )
 
     async def on_cancel_task(
         self, params: CancelTaskRequest, context: ServerCallContext
@@ -117,6 +120,8 @@ class StubHandler(RequestHandler):
         if params.id == "quiet":
             await self._wait_for(asyncio.Event())
         async for event in _stream(params.id):
+            if isinstance(event, Task):
+                event.metadata.update(self.metadata)
             yield event
 
     async def on_create_task_push_notification_config(
@@ -143,6 +148,13 @@ class StubHandler(RequestHandler):
         self, params: GetExtendedAgentCardRequest, context: ServerCallContext
     ) -> AgentCard:
         raise RuntimeError(SECRET)
+
+    def _task(self, task_id: str, state: TaskState) -> Task:
+        task = _task(task_id, state)
+        task.metadata.update(self.metadata)
+        if not self.metadata:
+            task.ClearField("metadata")
+        return task
 
     async def _wait_for(self, event: asyncio.Event) -> None:
         self.waiting += 1

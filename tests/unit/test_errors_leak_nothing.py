@@ -85,7 +85,7 @@ async def test_what_0_3_can_say_and_1_0_cannot_is_the_clients_error(
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     async with in_process(await stub_app()) as caller:
         response = await caller.http.post("/", content=json.dumps(body))
-    error = response.json()["error"]
+    error = json.loads(response.text.removeprefix("data: "))["error"]
     assert error["code"] == -32602, error
     assert "codec" not in response.text
     assert "int too large" not in response.text

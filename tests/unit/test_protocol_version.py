@@ -1,9 +1,13 @@
 """§3.6.2: Major.Minor decides, header or query parameter, absent means 0.3."""
 
+import grpc
+import grpc.aio
 import httpx
 import pytest
+from a2a.types import a2a_pb2_grpc
+from a2a.types.a2a_pb2 import GetTaskRequest
 
-from a2a_temporal import create_app
+from a2a_temporal import create_app, create_grpc_server
 from tests.support.calls import BINDINGS, REST, Caller, send_params
 from tests.support.http_app import in_process
 from tests.support.stub_handler import stub_app, stub_handler
@@ -101,3 +105,43 @@ def _message_send() -> dict[str, object]:
         "parts": [{"kind": "text", "text": "hello"}],
     }
     return {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+async def test_version_1_1_is_served_as_1_0_where_that_is_switched_on(binding: str) -> None:
+    handler = await stub_handler()
+    async with in_process(create_app(handler, enable_v1_1=True)) as caller:
+        assert not _refused(await _get_task(caller.over(binding), "1.1"))
+        assert not _refused(await _get_task(caller.over(binding), "1.1.4"))
+        assert _refused(await _get_task(caller.over(binding), "1.2"))
+    assert {each.state["headers"]["a2a-version"] for each in handler.contexts} == {"1.0"}
+
+
+async def test_grpc_serves_version_1_1_where_that_is_switched_on() -> None:
+    for enabled, expected in ((True, None), (False, grpc.StatusCode.FAILED_PRECONDITION)):
+        server = create_grpc_server(await stub_handler(), enable_v1_1=enabled)
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            call = a2a_pb2_grpc.A2AServiceStub(channel).GetTask(
+                GetTaskRequest(id="t"), metadata=(("a2a-version", "1.1"),)
+            )
+            code = None
+            try:
+                await call
+            except grpc.aio.AioRpcError as error:
+                code = error.code()
+        await server.stop(None)
+        assert code == expected
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.0.2", "2.0", "abc"])
+async def test_a_method_of_0_3_in_another_version_is_refused_as_such(version: str) -> None:
+    async with in_process(await stub_app()) as caller:
+        for method in ("message/send", "message/stream", "tasks/get", "tasks/resubscribe"):
+            body = {**_message_send(), "method": method}
+            response = await caller.http.post("/", json=body, headers={"A2A-Version": version})
+            assert response.json()["error"]["code"] == VERSION_NOT_SUPPORTED, response.text
+        rest = await caller.http.get("/v1/tasks/t", headers={"A2A-Version": version})
+    assert rest.status_code == 400
+    assert "VERSION_NOT_SUPPORTED" in rest.text
