@@ -33,7 +33,8 @@ class HandlerOptions:
         owner_of: Tells whose tasks a caller sees.
         groups_of: Tells the groups an authenticated caller belongs to, as approvers are named by.
         idempotent_sends: A repeated first message (same messageId, owner and tenant) returns the
-            task it made, for as long as the namespace keeps closed workflows.
+            task it made, for as long as the namespace keeps closed workflows. Off, each makes a task
+            of its own. A message to a task may never reuse a messageId of it for other content.
         validate_input_modes: Refuse a part whose media type the card does not declare
             (ContentTypeNotSupportedError). As with ``DefaultRequestHandler``, it is off by default.
         client_task_ids: A first message may name the task it makes (orchestrators derive such ids
