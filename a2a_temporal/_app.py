@@ -109,6 +109,7 @@ def create_app(
         enable_v0_3=enable_v0_3,
         trust_forwarded=trust_forwarded,
         cache_control=cache_control,
+        signer=handler.options.card_signer,
     )
     sealed = CardShowingHandler(handler, card)
     rpc_routes = create_jsonrpc_routes(sealed, rpc_path, builder)

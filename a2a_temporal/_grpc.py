@@ -27,6 +27,7 @@ from a2a.compat.v0_3.grpc_handler import CompatGrpcHandler
 from a2a.compat.v0_3.proto_utils import FromProto
 from a2a.extensions.common import HTTP_EXTENSION_HEADER, get_requested_extensions
 from a2a.server.context import ServerCallContext
+from a2a.server.request_handlers import RequestHandler
 from a2a.server.request_handlers.grpc_handler import (
     _ERROR_CODE_MAP as STATUS_CODES,  # pyright: ignore[reportPrivateUsage] # there is no public table
 )
@@ -58,6 +59,7 @@ from a2a_temporal._http.calls import major_minor, served_as_1_0
 from a2a_temporal._http.cards import with_v0_3
 from a2a_temporal._http.extensions import active_extensions
 from a2a_temporal._sealed import SealedHandler
+from a2a_temporal._server.cards import CardSigner, signed
 from a2a_temporal._server.checks import check_count
 from a2a_temporal._server.engine_errors import UnavailableError, internal_error
 from a2a_temporal._server.handler import TemporalRequestHandler
@@ -110,7 +112,7 @@ def create_grpc_server(
             ("grpc.max_send_message_length", -1),
         ],
     )
-    sealed = SealedHandler(handler)
+    sealed = _DeclaringHandler(handler, handler.options.card_signer)
     inner = context_builder or DefaultGrpcServerCallContextBuilder()
     a2a_pb2_grpc.add_A2AServiceServicer_to_server(
         GrpcHandler(sealed, _CallContextBuilder(inner, *served_as_1_0(enable_v1_1=enable_v1_1))),
@@ -119,7 +121,7 @@ def create_grpc_server(
     if enable_v0_3:
         compat = _Compat(sealed, _CallContextBuilder(inner, PROTOCOL_VERSION_0_3))
         compat.most_values = handler.options.maximum_message_values
-        compat.handler03 = CompatHandler(_DeclaringHandler(handler))
+        compat.handler03 = CompatHandler(_DeclaringHandler(handler, None, enable_v0_3=True))
         a2a_v0_3_pb2_grpc.add_A2AServiceServicer_to_server(compat, server)
     return server
 
@@ -157,14 +159,23 @@ class _CallContextBuilder(GrpcServerCallContextBuilder):
 
 
 class _DeclaringHandler(SealedHandler):
-    """A sealed handler whose extended card declares that 0.3 is served: 0.3 can show no other."""
+    """A sealed handler whose extended card is signed, or declares 0.3: 0.3 can show no other."""
+
+    def __init__(
+        self, handler: RequestHandler, signer: CardSigner | None, *, enable_v0_3: bool = False
+    ) -> None:
+        super().__init__(handler)
+        self._signer = signer
+        self._enable_v0_3 = enable_v0_3
 
     async def on_get_extended_agent_card(
         self, params: GetExtendedAgentCardRequest, context: ServerCallContext
     ) -> AgentCard:
         """GetExtendedAgentCard."""
         card = await super().on_get_extended_agent_card(params, context)
-        return with_v0_3(card, tuple(TransportProtocol))
+        if self._enable_v0_3:
+            return with_v0_3(card, tuple(TransportProtocol))
+        return signed(card, self._signer)
 
 
 class _Compat(CompatGrpcHandler):

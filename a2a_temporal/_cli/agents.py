@@ -78,11 +78,19 @@ def served_card(
         url: Where clients reach this server.
         replace: Put our interfaces in the place of those the card names already.
         grpc_port: Where gRPC is served beside it.
+
+    Raises:
+        ValueError: The card is signed, and would have to be changed.
     """
     served = AgentCard()
     served.CopyFrom(card)
     if served.supported_interfaces and not replace:
         return served
+    if served.signatures:
+        raise ValueError(
+            "the card is signed, so its URLs cannot be changed: name them before you sign it, and "
+            "leave out --public-url; or let HandlerOptions.card_signer sign it"
+        )
     base = url.rstrip("/")
     addresses = [
         (TransportProtocol.JSONRPC, f"{base}/"),

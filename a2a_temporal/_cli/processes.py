@@ -126,10 +126,10 @@ async def run_api(
         return served_card(card, url, replace=public_url is not None, grpc_port=grpc_port)
 
     options = agent.handler_options
-    if options is not None and options.extended_agent_card is not None:
-        extended = served(options.extended_agent_card)
-        options = dataclasses.replace(options, extended_agent_card=extended)
     try:
+        if options is not None and options.extended_agent_card is not None:
+            extended = served(options.extended_agent_card)
+            options = dataclasses.replace(options, extended_agent_card=extended)
         handler = agent.handler(
             client, task_queue=task_queue, card=served(agent.card), options=options
         )

@@ -21,6 +21,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from a2a_temporal._http.texts import with_whole_numbers
+from a2a_temporal._server.cards import CardSigner, signed
 
 OLD_CARD_PATH = "/.well-known/agent.json"
 
@@ -40,6 +41,7 @@ class PublicCard:
         enable_v0_3: Declare each interface for protocol version 0.3 too, unless some one does.
         trust_forwarded: Name the URLs that a proxy was asked for, by its X-Forwarded headers.
         cache_control: Cache-Control of the answers; None sends none.
+        signer: Signs what is shown.
     """
 
     def __init__(
@@ -49,10 +51,12 @@ class PublicCard:
         enable_v0_3: bool,
         trust_forwarded: bool,
         cache_control: str | None,
+        signer: CardSigner | None = None,
     ) -> None:
         self._card = card
         self._enable_v0_3 = enable_v0_3
         self._trust_forwarded = trust_forwarded
+        self._signer = signer
         self._headers = {"Cache-Control": cache_control} if cache_control else {}
         if trust_forwarded:
             self._headers["Vary"] = ", ".join(_FORWARDED)
@@ -65,7 +69,7 @@ class PublicCard:
         """Return a card as a client sees it that has sent these headers."""
         if self._enable_v0_3:
             card = with_v0_3(card)
-        return as_reached(card, headers) if self._trust_forwarded else card
+        return signed(as_reached(card, headers) if self._trust_forwarded else card, self._signer)
 
     async def _answer(self, request: Request) -> Response:
         content = agent_card_to_dict(self.shown(self._card, request.headers))

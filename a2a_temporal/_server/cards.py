@@ -9,6 +9,9 @@ from a2a.utils.errors import ExtendedAgentCardNotConfiguredError, UnsupportedOpe
 from a2a_temporal._log.hitl import HITL_EXTENSION
 from a2a_temporal._log.requests import APPROVALS_EXTENSION
 
+CardSigner = Callable[[AgentCard], AgentCard]
+"""Adds a signature to a card and returns it; ``a2a.utils.signing`` makes such functions."""
+
 CardModifier = Callable[[AgentCard, ServerCallContext], Awaitable[AgentCard]]
 """Makes the card that one caller sees, out of a copy it may change."""
 
@@ -20,7 +23,12 @@ _ASKING = {
 
 
 def asking(card: AgentCard) -> AgentCard:
-    """Return the card of an agent that asks people, with the extensions it speaks declared."""
+    """Return the card of an agent that asks people, with the extensions it speaks declared.
+
+    A signed card stays as it was signed.
+    """
+    if card.signatures:
+        return card
     known = {each.uri for each in card.capabilities.extensions}
     declaring = AgentCard()
     declaring.CopyFrom(card)
@@ -30,6 +38,15 @@ def asking(card: AgentCard) -> AgentCard:
         if uri not in known
     )
     return declaring
+
+
+def signed(card: AgentCard, signer: CardSigner | None) -> AgentCard:
+    """Return a card as it is served: with a signature, if there is a signer and it has none."""
+    if signer is None or card.signatures:
+        return card
+    copy = AgentCard()
+    copy.CopyFrom(card)
+    return signer(copy)
 
 
 async def extended_card(
@@ -50,6 +67,13 @@ async def extended_card(
         raise UnsupportedOperationError("The extended card is for authenticated callers only.")
     if extended is None and modifier is None:
         raise ExtendedAgentCardNotConfiguredError
+    base = extended or public
     card = AgentCard()
-    card.CopyFrom(extended or public)
-    return card if modifier is None else await modifier(card, context)
+    card.CopyFrom(base)
+    if modifier is None:
+        return card
+    card = await modifier(card, context)
+    # A signature that was made for the card before it was modified would be refused by clients.
+    if card != base and list(card.signatures) == list(base.signatures):
+        card.ClearField("signatures")
+    return card

@@ -8,7 +8,7 @@ from a2a.server.context import ServerCallContext
 from a2a.types.a2a_pb2 import AgentCard
 
 from a2a_temporal._push_options import PushOptions
-from a2a_temporal._server.cards import CardModifier
+from a2a_temporal._server.cards import CardModifier, CardSigner
 
 _ANSWERED_WITHIN = timedelta(seconds=9.5)
 
@@ -33,8 +33,9 @@ class HandlerOptions:
         owner_of: Tells whose tasks a caller sees.
         groups_of: Tells the groups an authenticated caller belongs to, as approvers are named by.
         idempotent_sends: A repeated first message (same messageId, owner and tenant) returns the
-            task it made, for as long as the namespace keeps closed workflows. Off, each makes a task
-            of its own. A message to a task may never reuse a messageId of it for other content.
+            task it made, for as long as the namespace keeps closed workflows. Off, each makes a
+            task of its own. A message to a task may never reuse a messageId of it for other
+            content.
         validate_input_modes: Refuse a part whose media type the card does not declare
             (ContentTypeNotSupportedError). As with ``DefaultRequestHandler``, it is off by default.
         client_task_ids: A first message may name the task it makes (orchestrators derive such ids
@@ -68,6 +69,9 @@ class HandlerOptions:
         extended_agent_card: What authenticated callers learn of the agent; offered where the public
             card says ``capabilities.extended_agent_card``.
         extended_card_modifier: Makes the card of one caller out of it (or of the public card).
+        card_signer: Signs the cards as they are served, for example one made by the SDK's
+            ``create_agent_card_signer``. A card that has signatures already is served as it was
+            signed, so it declares nothing of what this library adds.
         push: Limits of push notifications; give the workers' plugin the same.
     """
 
@@ -91,6 +95,7 @@ class HandlerOptions:
     )
     extended_agent_card: AgentCard | None = None
     extended_card_modifier: CardModifier | None = None
+    card_signer: CardSigner | None = None
     push: PushOptions = field(default_factory=PushOptions)
 
     @property

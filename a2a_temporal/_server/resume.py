@@ -34,9 +34,9 @@ _EVENTS_AT_ONCE = 100
 
 
 def declared(card: AgentCard) -> AgentCard:
-    """Return the card with the extension declared, where the agent streams."""
+    """Return the card with the extension declared, where the agent streams and nobody signed it."""
     known = any(each.uri == URI for each in card.capabilities.extensions)
-    if known or not card.capabilities.streaming:
+    if known or card.signatures or not card.capabilities.streaming:
         return card
     declaring = AgentCard()
     declaring.CopyFrom(card)
