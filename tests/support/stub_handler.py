@@ -65,7 +65,7 @@ class StubHandler(RequestHandler):
             default_input_modes=["text/plain"],
             default_output_modes=["text/plain"],
         )
-        self.metadata: dict[str, object] = {}
+        self.metadata: dict[str, Any] = {}
         self.started = 0
         self.closed = 0
         self.contexts: list[ServerCallContext] = []
@@ -100,13 +100,13 @@ class StubHandler(RequestHandler):
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task | None:
         self.contexts.append(context)
         _check(params.id)
-        return self._task(params.id, TaskState.TASK_STATE_WORKING)
+        return self._shown(params.id, TaskState.TASK_STATE_WORKING)
 
     async def on_list_tasks(
         self, params: ListTasksRequest, context: ServerCallContext
     ) -> ListTasksResponse:
         return ListTasksResponse(
-            tasks=[self._task("t", TaskState.TASK_STATE_WORKING)], page_size=50
+            tasks=[self._shown("t", TaskState.TASK_STATE_WORKING)], page_size=50
         )
 
     async def on_cancel_task(
@@ -149,7 +149,7 @@ class StubHandler(RequestHandler):
     ) -> AgentCard:
         raise RuntimeError(SECRET)
 
-    def _task(self, task_id: str, state: TaskState) -> Task:
+    def _shown(self, task_id: str, state: TaskState) -> Task:
         task = _task(task_id, state)
         task.metadata.update(self.metadata)
         if not self.metadata:

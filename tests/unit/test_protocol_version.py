@@ -1,5 +1,7 @@
 """§3.6.2: Major.Minor decides, header or query parameter, absent means 0.3."""
 
+from typing import Any
+
 import grpc
 import grpc.aio
 import httpx
@@ -123,9 +125,8 @@ async def test_grpc_serves_version_1_1_where_that_is_switched_on() -> None:
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            call = a2a_pb2_grpc.A2AServiceStub(channel).GetTask(
-                GetTaskRequest(id="t"), metadata=(("a2a-version", "1.1"),)
-            )
+            stub: Any = a2a_pb2_grpc.A2AServiceStub(channel)
+            call = stub.GetTask(GetTaskRequest(id="t"), metadata=(("a2a-version", "1.1"),))
             code = None
             try:
                 await call

@@ -129,7 +129,8 @@ async def test_grpc_signs_the_extended_card() -> None:
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-        card: AgentCard = await a2a_pb2_grpc.A2AServiceStub(channel).GetExtendedAgentCard(
+        stub: Any = a2a_pb2_grpc.A2AServiceStub(channel)
+        card = await stub.GetExtendedAgentCard(
             GetExtendedAgentCardRequest(), metadata=(("a2a-version", "1.0"),)
         )
     await server.stop(None)
