@@ -48,6 +48,7 @@ _TIME_SKIPPING = (
     '--dynamic-config-value=history.timerProcessorMaxTimeShift="20ms"',
 )
 _LOG_LINES_IN_ERRORS = 5
+_OWNER_ONLY = 0o077
 
 
 class EmbeddedTemporalError(Exception):
@@ -107,10 +108,7 @@ class EmbeddedTemporal:
         Raises:
             EmbeddedTemporalError: There is no server binary, it ended, or it does not answer.
         """
-        self.directory.mkdir(parents=True, exist_ok=True)
-        # All that is said to agents is in the database: nobody else on the machine may read it.
-        if self.directory.stat().st_mode & 0o077:
-            self.directory.chmod(0o700)
+        notes.make_private(self.directory)
         # What is in here is nobody's source code.
         (self.directory / ".gitignore").write_text("*\n", encoding="utf-8")
         there = notes.running(self.directory)
@@ -191,7 +189,8 @@ class EmbeddedTemporal:
     def _spawn(self, port: int, ui_port: int) -> "subprocess.Popen[bytes]":
         attributes = [f"--search-attribute={n}={kind}" for n, kind in SEARCH_ATTRIBUTES.items()]
         skipping = [*_TIME_SKIPPING] if self._time_skipping else []
-        with self.log_file.open("wb") as log:
+        private = os.open(self.log_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(private, "wb") as log:
             return subprocess.Popen(
                 [
                     find_binary(),
@@ -207,6 +206,7 @@ class EmbeddedTemporal:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                umask=_OWNER_ONLY if os.name == "posix" else -1,
                 # Ctrl-C goes to a whole process group: in a group of its own the server is still
                 # there while workers and API finish.
                 start_new_session=True,

@@ -5,10 +5,13 @@ a reboot), so it counts only while the noted process is a server on this directo
 """
 
 import json
+import logging
 import os
 import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+logger = logging.getLogger(__name__)
 
 DIRECTORY = Path(".a2a-temporal")
 _FILE = "server.json"
@@ -41,6 +44,34 @@ class EmbeddedState:
         draft = directory / f"{_FILE}.{os.getpid()}"
         draft.write_text(json.dumps(asdict(self)), encoding="utf-8")
         draft.replace(directory / _FILE)
+
+
+def make_private(directory: Path) -> None:
+    """Make a directory for the data of tasks that its owner alone may read.
+
+    One that is there already is closed as well, with the files of the server in it, when it is the
+    usual one, is empty, or holds a server's data. Others stay as their owner made them.
+    """
+    missing = [each for each in (directory, *directory.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
+    used = (directory / _DATABASE).exists() or not any(directory.iterdir())
+    ours = [each for each in (directory, *directory.parents) if each.name == DIRECTORY.name]
+    files = [each for each in directory.glob(f"{_DATABASE}*") if each.is_file()]
+    for path, mode in (
+        *((each, 0o700) for each in {*missing, *ours, *([directory] if used else [])}),
+        *((each, 0o600) for each in files),
+    ):
+        try:
+            path.chmod(mode)
+        except OSError as error:
+            logger.warning(
+                "others on this machine may read the data of tasks: the mode of %s cannot be "
+                "changed to %o: %s",
+                path,
+                mode,
+                error.strerror,
+            )
 
 
 def load(directory: Path) -> EmbeddedState | None:

@@ -94,7 +94,8 @@ class FileSystemStorage(StorageDriver):
 
 def _write_whole(path: Path, content: bytes) -> None:
     """Write a file so that a reader sees all of it or none, whenever we are killed."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for directory in (path.parent.parent, path.parent):  # the mode does not hold for parents
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor, unfinished = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -27,7 +27,7 @@ from a2a_temporal.inbox._answers import BadAnswerError, Typed, answer_of, is_for
 from a2a_temporal.inbox._conversation import decided_text, row_of
 from a2a_temporal.inbox._sessions import is_own_form
 from a2a_temporal.inbox._views import Settings, Views, link
-from a2a_temporal.inbox.authenticators import Authenticator
+from a2a_temporal.inbox.authenticators import Authenticator, who
 
 logger = logging.getLogger("a2a_temporal.inbox")
 
@@ -75,7 +75,7 @@ class Pages:
         """
 
         async def serve(request: Request) -> Response:
-            person = await self._authenticator.authenticate(request)
+            person = await who(self._authenticator, request)
             if person is None:
                 return PlainTextResponse("", 401) if in_background else self._ask_who(request)
             try:
@@ -167,7 +167,7 @@ class Pages:
             values = await posted(request)
         except BadAnswerError as error:
             return self._views.message(request, 400, "That did not work", str(error))
-        person = await self._authenticator.authenticate(request)
+        person = await who(self._authenticator, request)
         if person is None:
             return self._ask_who(request, Typed(values))
         try:

@@ -1,6 +1,7 @@
 """Sessions: a dict in a signed cookie, with the token that protects forms from other sites."""
 
 import secrets
+import time
 from datetime import timedelta
 from typing import Any, cast
 
@@ -11,7 +12,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "a2a_inbox"
 _FORM_TOKEN = "form"
+_ID = "id"
 _FITS = "session_fits"
+_END = "session_end"
+_MOST_ENDED = 100_000
 # Browsers drop a longer cookie without a word.
 _LARGEST_COOKIE = 4096
 
@@ -33,6 +37,8 @@ class Sessions:
         self._lifetime = int(lifetime.total_seconds())
         self._secure = secure
         self._serializer = URLSafeTimedSerializer(secret, salt="a2a-temporal.inbox")
+        # Session id → when its last cookie has run out; in the order of ending.
+        self._ended: dict[str, float] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request with its session."""
@@ -40,9 +46,11 @@ class Sessions:
             await self._app(scope, receive, send)
             return
         session = self._read(HTTPConnection(scope).cookies.get(COOKIE, ""))
+        session_id = str(session.get(_ID, ""))
         before = dict(session)
         scope["session"] = session
         scope[_FITS] = lambda: len(self._cookie(scope, session)) <= _LARGEST_COOKIE
+        scope[_END] = lambda: self._end(session_id)
 
         async def send_with_cookie(message: Message) -> None:
             if message["type"] == "http.response.start" and session != before:
@@ -56,9 +64,24 @@ class Sessions:
             value = self._serializer.loads(cookie, max_age=self._lifetime)
         except BadSignature:
             return {}
-        return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        if not isinstance(value, dict):
+            return {}
+        session = cast("dict[str, Any]", value)
+        return {} if str(session.get(_ID, "")) in self._ended else session
+
+    def _end(self, session_id: str) -> None:
+        """Accept no cookie of a session any more."""
+        now = time.monotonic()
+        while self._ended and (
+            next(iter(self._ended.values())) < now or len(self._ended) >= _MOST_ENDED
+        ):
+            del self._ended[next(iter(self._ended))]
+        if session_id:
+            self._ended[session_id] = now + self._lifetime + 1
 
     def _cookie(self, scope: Scope, session: dict[str, Any]) -> str:
+        if session:
+            session.setdefault(_ID, secrets.token_urlsafe(16))
         value = self._serializer.dumps(session) if session else ""
         value = value.decode() if isinstance(value, bytes) else value
         secure = "; Secure" if self._secure or scope.get("scheme") == "https" else ""
@@ -94,3 +117,9 @@ def fits(request: Request) -> bool:
 def renew(request: Request) -> None:
     """Begin a new session in the place of the old one: at sign-in and sign-out."""
     request.session.clear()
+
+
+def end(request: Request) -> None:
+    """End the session: this process accepts no copy of its cookie any more."""
+    request.scope[_END]()
+    renew(request)

@@ -12,13 +12,14 @@ from a2a_temporal._server.approvals import Approvals, UnknownTaskError, Unreadab
 from a2a_temporal._server.parked import Person
 from a2a_temporal.inbox._answers import BadAnswerError, Typed, is_foreign, posted
 from a2a_temporal.inbox._pages import TEMPORAL_FAILURES, UNREACHABLE
-from a2a_temporal.inbox._sessions import fits, is_own_form, renew
+from a2a_temporal.inbox._sessions import end, fits, is_own_form, renew
 from a2a_temporal.inbox._views import Views, link
 from a2a_temporal.inbox.authenticators import (
     Authenticator,
     FormSignIn,
     RedirectSignIn,
     SignInError,
+    who,
 )
 
 logger = logging.getLogger("a2a_temporal.inbox")
@@ -116,7 +117,9 @@ class SignIn:
         if not is_foreign(request, self._public_url) and is_own_form(
             request, values.get("form", "")
         ):
-            renew(request)
+            # Only a session that somebody is signed in with is worth remembering.
+            signed_in = await who(self._authenticator, request) is not None
+            (end if signed_in else renew)(request)
         return RedirectResponse(f"{request.scope.get('root_path', '')}/sign-in", 303)
 
     async def _problem(self, request: Request, values: Mapping[str, str]) -> str:
@@ -138,7 +141,7 @@ class SignIn:
     async def _back_to_task(
         self, request: Request, next_path: str, kept: dict[str, str]
     ) -> Response:
-        person = await self._authenticator.authenticate(request)
+        person = await who(self._authenticator, request)
         task_id = unquote(next_path.removeprefix(_TASK_PATH).split("?")[0])
         if person is None:
             return self._views.sign_in(request, next_path=next_path, typed=Typed(kept), status=401)

@@ -19,8 +19,38 @@ from a2a_temporal.inbox._secrets import SHORTEST_SECRET, is_guessable
 
 _SIGNED_IN = "token"
 _CLAIMED = "claimed"
-_FORWARDED = ("forwarded", "via", "x-real-ip")
-_FORWARDED_PREFIX = "x-forwarded-"
+# How the headers begin that proxies, tunnels and load balancers add.
+_FORWARDED = (
+    "akamai-",
+    "cdn-",
+    "cf-",
+    "client-ip",
+    "fastly-",
+    "forwarded",
+    "ngrok-",
+    "tailscale-",
+    "true-client-",
+    "via",
+    "x-amz-cf-",
+    "x-amzn-",
+    "x-appengine-",
+    "x-arr-",
+    "x-azure-",
+    "x-client-",
+    "x-cloud-trace-",
+    "x-cluster-client-",
+    "x-envoy-",
+    "x-forwarded",
+    "x-goog-",
+    "x-host",
+    "x-original-",
+    "x-originating-",
+    "x-proxy",
+    "x-real-",
+    "x-remote-",
+    "x-scheme",
+    "x-vercel-",
+)
 
 
 class Authenticator(Protocol):
@@ -32,6 +62,12 @@ class Authenticator(Protocol):
         ``request.session`` is a dict that is kept in a signed cookie.
         """
         ...
+
+
+async def who(authenticator: Authenticator, request: Request) -> Person | None:
+    """Ask an authenticator; somebody without a name is nobody, whose answers say nothing."""
+    person = await authenticator.authenticate(request)
+    return person if person is not None and person.name.strip() else None
 
 
 @dataclass(frozen=True)
@@ -98,6 +134,8 @@ class BearerTokens:
                 f"Bearer tokens need at least {SHORTEST_SECRET} random characters, and none out of "
                 "an example. Make one: openssl rand -hex 32"
             )
+        if any(not each.name.strip() for each in people.values()):
+            raise ValueError("A token has no name: its answers would be recorded as nobody's.")
         self._people = {
             _fingerprint(token): Person(
                 each.name, each.groups, verified=True, operator=each.operator, tenant=each.tenant
@@ -217,14 +255,14 @@ def _person(value: dict[str, Any]) -> Person:
     groups = value.get("groups", [])
     if not isinstance(groups, list):
         raise TypeError("groups must be a list")
-    tenant = value.get("tenant")
-    return Person(
-        str(value["name"]),
-        tuple(str(each) for each in cast("list[Any]", groups)),
-        verified=True,
-        operator=value.get("operator") is True,
-        tenant=None if tenant is None else str(tenant),
-    )
+    groups = cast("list[Any]", groups)
+    name, tenant, operator = value["name"], value.get("tenant"), value.get("operator", False)
+    for text in (name, *groups):
+        if not isinstance(text, str) or not text.strip():
+            raise TypeError(f"a name or a group must be a text, not {text!r}")
+    if not isinstance(tenant, str | None) or not isinstance(operator, bool):
+        raise TypeError("tenant must be a text, operator true or false")
+    return Person(name, tuple(groups), verified=True, operator=operator, tenant=tenant)
 
 
 def _fingerprint(token: str) -> str:
@@ -251,10 +289,9 @@ def _is_local(request: Request) -> bool:
         address is not None
         and address.is_loopback
         and is_loopback_name(request.url.hostname or "")
+        # What browsers do not speak, but nginx does to what it stands before.
         and request.scope.get("http_version") != "1.0"
-        and not any(
-            name in _FORWARDED or name.startswith(_FORWARDED_PREFIX) for name in request.headers
-        )
+        and not any(name.lower().startswith(_FORWARDED) for name in request.headers)
     )
 
 

@@ -17,7 +17,7 @@ from temporalio.client import Client
 
 from a2a_temporal import _embedded
 from a2a_temporal._embedded import EmbeddedTemporal, EmbeddedTemporalError
-from a2a_temporal._embedded_state import is_alive, running_address
+from a2a_temporal._embedded_state import DIRECTORY, is_alive, make_private, running_address
 from a2a_temporal._log.wire import SEARCH_ATTRIBUTES, STATE_ATTRIBUTE
 from tests.support.processes import Process
 from tests.support.waiting import eventually
@@ -56,6 +56,38 @@ async def test_it_runs_in_its_directory_and_leaves_only_data_behind(tmp_path: Pa
     assert not is_alive(pid)
     assert running_address(folder) is None
     assert (folder / ".gitignore").read_text() == "*\n"
+    assert open_to_others(folder) == []
+
+
+def test_the_usual_directory_is_closed_even_where_it_was_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = os.umask(0)
+    try:
+        DIRECTORY.mkdir()
+        (DIRECTORY / "temporal.db").touch()
+        make_private(DIRECTORY)
+        make_private(DIRECTORY / "demo")
+        (tmp_path / "shared").mkdir()
+        (tmp_path / "shared" / "notes.txt").touch()
+        make_private(Path("shared"))
+    finally:
+        os.umask(before)
+    assert open_to_others(DIRECTORY) == []
+    assert open_to_others(DIRECTORY / "demo") == []
+    assert tmp_path / "shared" in open_to_others(tmp_path / "shared"), "not ours to close"
+
+
+def open_to_others(folder: Path) -> list[Path]:
+    """Return what of a directory others may read; what is below a closed one they may not."""
+    if not folder.stat().st_mode & 0o077:
+        return [
+            each
+            for each in folder.glob("temporal*")
+            if each.stat().st_mode & 0o077 and each.is_file()
+        ]
+    return [folder]
 
 
 async def test_workflows_and_ports_survive_a_kill(tmp_path: Path) -> None:

@@ -89,6 +89,33 @@ async def test_a_file_names_people_groups_and_tenant(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "person",
+    [
+        {"name": ""},
+        {"name": " "},
+        {"name": None},
+        {"name": 7},
+        {"name": "ann", "groups": [""]},
+        {"name": "ann", "groups": [None]},
+        {"name": "ann", "tenant": 5},
+        {"name": "ann", "operator": "no"},
+    ],
+)
+def test_a_token_for_nobody_or_for_something_unclear_is_refused(
+    person: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "tokens.json"
+    path.write_text(json.dumps({"ann-secret-token": person}))
+    with pytest.raises(ValueError, match=r"tokens\.json"):
+        BearerTokens.from_file(path)
+
+
+def test_a_token_without_a_name_is_refused_in_code_as_well() -> None:
+    with pytest.raises(ValueError, match="no name"):
+        BearerTokens({"ann-secret-token": Person(" ")})
+
+
 USER = [("X-Forwarded-User", "ann"), ("X-Forwarded-Groups", "finance, board,")]
 
 
@@ -140,6 +167,9 @@ async def test_at_this_machine_a_claimed_name_is_taken_but_not_verified() -> Non
         ("127.0.0.1", "localhost", [("Forwarded", "for=10.0.0.1")]),
         ("127.0.0.1", "localhost", [("X-Real-IP", "10.0.0.1")]),
         ("127.0.0.1", "localhost", [("Via", "1.1 proxy")]),
+        ("127.0.0.1", "localhost", [("CF-Connecting-IP", "203.0.113.9")]),
+        ("127.0.0.1", "localhost", [("True-Client-IP", "203.0.113.9")]),
+        ("127.0.0.1", "localhost", [("X-Original-Host", "inbox.example")]),
         (None, "localhost", []),
     ],
 )

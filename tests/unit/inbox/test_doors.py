@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.routing import Mount
 from temporalio.client import Client
 
@@ -177,3 +178,32 @@ async def test_a_form_that_is_too_large_is_refused(client: Client) -> None:
 async def test_wrong_settings_are_named(client: Client, wrong: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         create_inbox(client, authenticator=TOKENS, **wrong)  # pyright: ignore[reportArgumentType] # wrong on purpose
+
+
+async def test_signing_out_ends_the_session_for_copies_of_its_cookie_too(client: Client) -> None:
+    app = create_inbox(client, authenticator=TOKENS)
+    async with Visitor(app) as visitor, Visitor(app) as thief, Visitor(app) as other:
+        form = (await visitor.get("/sign-in")).forms[-1]
+        signed_in = await visitor.send(form, token="ann-secret-token")
+        copies = [dict(visitor.http.cookies)]
+        other_form = (await other.get("/sign-in")).forms[-1]
+        await other.send(other_form, token="ann-secret-token")
+        assert signed_in.status == 503, "Temporal is away, and ann is signed in"
+        copies.append(dict(visitor.http.cookies))
+        out = next(form for form in signed_in.forms if form.action.endswith("/sign-out"))
+        assert (await visitor.send(out)).path == "/sign-in"
+        for copy in copies:
+            thief.http.cookies.clear()
+            thief.http.cookies.update(copy)
+            assert (await thief.get("/")).path.startswith("/sign-in")
+        assert (await other.get("/")).status == 503, "another session of ann goes on"
+
+
+async def test_somebody_without_a_name_is_not_signed_in(client: Client) -> None:
+    class Nameless:
+        async def authenticate(self, request: Request) -> Person:
+            return Person(" ", verified=True, operator=True)
+
+    async with Visitor(create_inbox(client, authenticator=Nameless())) as visitor:
+        assert (await visitor.get("/")).status == 401
+        assert (await visitor.get("/version/inbox")).status == 401
