@@ -362,8 +362,7 @@ class Follower:
         made = log_events(state, entry, self._run_id, event.event_id)
         if self.state is None or state is self.state:  # what is read anew has been shown before
             self.newest = Cursor(self._run_id, event.event_id, Cursor.ALL)
-            for each in made:
-                self._append(each)
+            self._append(made)
         return None
 
     async def _begin(self, event: HistoryEvent) -> None:
@@ -395,15 +394,15 @@ class Follower:
         self._building = None
         self._rebuilding = False
         if known is not None:
-            self._append(LogEvent(self.newest, built.copy_task(), built.status_turn))
+            self._append([LogEvent(self.newest, built.copy_task(), built.status_turn)])
 
     async def _describe(self) -> WorkflowExecutionDescription:
         workflow = self._client.get_workflow_handle(self.task_id)
         return await reconnecting(lambda: workflow.describe(rpc_timeout=_SHORT_RPC_TIMEOUT))
 
-    def _append(self, event: LogEvent) -> None:
-        self._events.append(event)
-        self._events_bytes += event.event.ByteSize()
+    def _append(self, made: list[LogEvent]) -> None:
+        self._events += made
+        self._events_bytes += sum(event.event.ByteSize() for event in made)
         read_by_all = min((reader.position for reader in self.readers), default=self.end)
         while self._events and (
             self._dropped < read_by_all
