@@ -16,6 +16,7 @@ from a2a_temporal._cli.approvals_text import listing, outcome_text, page_of, pla
 from a2a_temporal._cli.console import configure_logging, run
 from a2a_temporal._cli.options import profile_option
 from a2a_temporal._connect import connect
+from a2a_temporal._log.exact import read_json
 from a2a_temporal._log.requests import Answer, RefusedError
 from a2a_temporal._server.approvals import (
     Approvals,
@@ -76,11 +77,13 @@ def list_(by: str, groups: tuple[str, ...], limit: int, as_json: bool, profile: 
 
     async def main(open_: Approvals) -> int:
         tasks: list[Waiting] = []
+        unreadable: dict[str, str] = {}
         token, total = b"", await open_.count(person)
         while len(tasks) < limit:
             size = min(_PAGE, limit - len(tasks))
             page = await open_.waiting(person, size=size, token=token)
             tasks += page.tasks
+            unreadable |= page.unreadable
             token = page.next_token
             if not token:
                 break
@@ -88,7 +91,9 @@ def list_(by: str, groups: tuple[str, ...], limit: int, as_json: bool, profile: 
             click.echo(json.dumps([waiting_json(each) for each in tasks], indent=2))
         else:
             click.echo(listing(tasks, more=max(0, total - len(tasks)) if token else 0))
-        return 0
+        unreadable |= {each.task_id: " ".join(each.problems) for each in tasks if each.problems}
+        missing = _named(unreadable, "Left out, or in part:")
+        return missing if as_json else 0  # a program would take what is listed for all there is
 
     _run(profile, main)
 
@@ -180,20 +185,20 @@ def answer(
 def export(query: str, output: Path | None, profile: str | None) -> None:
     """Write every audit record as a line of JSON: who, when, how, about exactly what.
 
-    Exits with 1 when records are missing, because the key or the storage of a task is not here.
+    Decisions of a run that a reset has replaced are superseded. Exits with 1 when records are
+    missing, because a task or a record of it cannot be read here; each is named.
     """
 
     async def main(open_: Approvals) -> int:
         count = 0
-        unreadable: list[str] = []
+        unreadable: dict[str, str] = {}
         with _opened(output) as file:
             async for record in open_.records(query, unreadable=unreadable):
                 file.write(json.dumps(record, ensure_ascii=False, sort_keys=True) + "\n")
                 count += 1
         click.echo(f"{count} {'record' if count == 1 else 'records'}", err=True)
-        if unreadable:
-            click.echo(f"Without those of {len(unreadable)} that cannot be read here.", err=True)
-        return int(bool(unreadable))
+        count = len(unreadable)
+        return _named(unreadable, f"Without those of {count} that cannot be read here:")
 
     _run(profile, main)
 
@@ -216,6 +221,15 @@ def _decide(
         return int(bool(outcome.refused))
 
     _run(profile, main)
+
+
+def _named(unreadable: dict[str, str], heading: str) -> int:
+    """Name the tasks that cannot be read; returns the exit code."""
+    if unreadable:
+        click.echo(heading, err=True)
+    for task_id, reason in unreadable.items():
+        click.echo(f"  {plain(task_id)}: {plain(reason)}", err=True)
+    return int(bool(unreadable))
 
 
 def _run(profile: str | None, main: Callable[[Approvals], Awaitable[int]]) -> None:
@@ -260,7 +274,7 @@ def _opened(output: Path | None) -> Generator[TextIO]:
 
 def _json_of(text: str) -> Any:
     try:
-        return json.loads(Path(text[1:]).read_text("utf-8") if text.startswith("@") else text)
+        return read_json(Path(text[1:]).read_text("utf-8") if text.startswith("@") else text)
     except OSError as error:
         raise click.UsageError(f"--details: cannot read {text[1:]}: {error.strerror}") from None
     except ValueError as error:

@@ -20,6 +20,9 @@ _PAST = {
     "reject": "Rejected",
     "answer": "Answered",
     "comment": "Commented",
+    "expire": "Expired",
+    "escalate": "Escalated",
+    "withdraw": "Taken back",
 }
 
 
@@ -59,6 +62,7 @@ def page_of(waiting: Waiting) -> str:
     ]
     for request in waiting.requests:
         lines += ["", *_request_lines(request)]
+    lines += [f"Not readable  {plain(each)}" for each in waiting.problems]
     if not waiting.requests and state.interrupted:
         lines += ["", plain(waiting.question, lines=True)]
     if not waiting.requests and state.start.plain and not state.terminal:
@@ -115,6 +119,7 @@ def waiting_json(waiting: Waiting) -> dict[str, Any]:
             for each in waiting.pending
         ],
         "records": [vars(each) for each in records_of(state)],
+        "problems": waiting.problems,
     }
 
 
@@ -139,7 +144,7 @@ def _request_lines(request: OpenRequest) -> list[str]:
     if request.quorum > 1:
         lines.append(f"  approvals  {len(request.records)} of {request.quorum}")
     if request.deadline:
-        lines.append(f"  due        {request.deadline} (in {_due(request.deadline)})")
+        lines.append(f"  due        {plain(request.deadline)} (in {_due(request.deadline)})")
     if request.choices:
         lines.append(f"  choices    {plain(', '.join(request.choices))}")
     if request.details is not None:
@@ -147,8 +152,7 @@ def _request_lines(request: OpenRequest) -> list[str]:
         lines += ["  details", *(f"    {line}" for line in plain(text, lines=True).split("\n"))]
         lines.append(f"  sha256     {details_hash(request.details)}")
     lines += [
-        f"  {record.decision} by {plain(record.by) or 'an operator'} at {record.at}"
-        for record in request.records
+        f"  {record.decision} by {plain(record.who)} at {record.at}" for record in request.records
     ]
     return lines
 
@@ -174,7 +178,10 @@ def _text(message: Message) -> str:
 def _due(deadline: str) -> str:
     if not deadline:
         return "-"
-    at = datetime.fromisoformat(deadline.replace("Z", "+00:00"))
+    try:
+        at = datetime.fromisoformat(deadline.replace("Z", "+00:00")).astimezone(timezone.utc)
+    except (ValueError, OverflowError):  # of a workflow in another language
+        return plain(deadline)
     seconds = (at - datetime.now(timezone.utc)).total_seconds()
     if seconds <= 0:
         return "overdue"

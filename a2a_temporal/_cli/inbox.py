@@ -66,6 +66,11 @@ _WAYS = "--tokens FILE, --trust-proxy ADDRESS or --oidc-issuer URL"
     show_default=True,
 )
 @click.option(
+    "--oidc-unverified-email",
+    is_flag=True,
+    help="Believe e-mail addresses that the provider does not call verified.",
+)
+@click.option(
     "--allow-anonymous",
     is_flag=True,
     help="Let anybody at this machine in, under the name they give. Loopback only.",
@@ -197,6 +202,7 @@ def _oidc(who: dict[str, Any]) -> Any:
         client_secret=_from_environment("A2A_INBOX_OIDC_SECRET"),
         name_claim=who["oidc_name_claim"],
         groups_claim=who["oidc_groups_claim"],
+        unverified_email=who["oidc_unverified_email"],
     )
 
 

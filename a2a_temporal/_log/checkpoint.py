@@ -7,6 +7,7 @@ from a2a.types.a2a_pb2 import Artifact, Role, Task, TaskState
 from google.protobuf.struct_pb2 import Struct
 
 from a2a_temporal._log.protojson import from_json, to_json
+from a2a_temporal._log.reserved import is_reserved
 
 
 @dataclass
@@ -91,11 +92,14 @@ class Checkpoint:
         kept = [
             each
             for each in later
-            if each.role == Role.ROLE_USER or each.message_id not in self.message_ids
+            if each.role == Role.ROLE_USER
+            or each.message_id not in self.message_ids
+            or is_reserved(each)  # the workflow's own words, whose id an agent may have repeated
         ]
         task.ClearField("history")
         task.history.extend([*earlier, *kept])
-        if task.status.message.message_id in self.message_ids:
+        shown = task.status.message
+        if shown.message_id in self.message_ids and not is_reserved(shown):
             task.status.ClearField("message")
 
     def to_json(self) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from a2a_temporal._log.protojson import (
     from_json,
     message_from_json,
 )
+from a2a_temporal._log.reserved import strip_event
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,7 @@ class CloseEntry:
 
 Entry = MessageEntry | EventsEntry | PushConfigEntry | EmissionEntry | CloseEntry
 
-# What parsing JSON of any shape may raise.
-_MALFORMED = (
+MALFORMED = (
     ParseError,
     AttributeError,
     KeyError,
@@ -138,6 +138,7 @@ _MALFORMED = (
     TypeError,
     ValueError,
 )
+"""What parsing JSON of any shape may raise."""
 
 _START_TYPES: dict[str, type | tuple[type, ...]] = {
     "task_id": str,
@@ -169,7 +170,7 @@ def parse_start(value: Any) -> TaskStart | None:
         parse_time(start.at)
         if start.push_config:
             parse_push_config(start.push_config)
-    except _MALFORMED:
+    except MALFORMED:
         return None
     return start if start.task_id and start.context_id and start.agent else None
 
@@ -188,13 +189,13 @@ def parse_signal(name: str, value: Any) -> Entry | None:
                 turn=int(value["turn"]),
                 attempt=int(value["attempt"]),
                 sequence=int(value["sequence"]),
-                events=[event_from_json(event) for event in value["events"]],
+                events=[_of_others(event) for event in value["events"]],
                 at=_at(value),
                 done=bool(value.get("done", False)),
                 left=bool(value.get("left", False)),
                 source=str(value.get("source", "")),
             )
-    except _MALFORMED:
+    except MALFORMED:
         return None
     return None
 
@@ -218,8 +219,15 @@ def parse_emission(value: Any) -> EmissionEntry | None:
         return None
     try:
         return EmissionEntry([event_from_json(event) for event in value["events"]], _at(value))
-    except _MALFORMED:
+    except MALFORMED:
         return None
+
+
+def _of_others(value: Any) -> StreamEvent:
+    """Read an event that an agent or an activity has published, without what only we may say."""
+    event = event_from_json(value)
+    strip_event(event)
+    return event
 
 
 def _message_entry(value: dict[str, Any]) -> MessageEntry | None:

@@ -27,8 +27,10 @@ from a2a_temporal._log.entries import (
     MessageEntry,
     PushConfigEntry,
 )
+from a2a_temporal._log.names import normals
 from a2a_temporal._log.protojson import StreamEvent, digest
-from a2a_temporal._log.requests import open_requests
+from a2a_temporal._log.published import open_requests
+from a2a_temporal._log.reserved import is_reserved
 from a2a_temporal._log.results import result_artifact
 from a2a_temporal._log.state import (
     INTERRUPTED_STATES,
@@ -71,11 +73,13 @@ def _fold(state: LogState, entry: Entry) -> list[StreamEvent]:
             return _fold_agent_events(state, entry)
         case EmissionEntry():
             made = [each for event in entry.events for each in _apply(state, event, entry.at)]
-            state.approvers |= {
-                name
-                for request in open_requests(state.task.status.message)
-                for name in request.approvers
-            }
+            if any(isinstance(event, Task | TaskStatusUpdateEvent) for event in entry.events):
+                requests = open_requests(state.task.status.message)
+                names = {name for request in requests for name in request.approvers}
+                state.approvers |= names
+                state.asking = normals(names)
+                if is_reserved(state.task.status.message):
+                    state.reports.add(state.task.status.message.message_id)
             return made
         case CloseEntry():
             return _close(state, entry)
@@ -100,7 +104,7 @@ def with_message(task: Task, message: Message, at: Timestamp | None = None) -> T
 
 def _accept(state: LogState, entry: MessageEntry) -> list[StreamEvent]:
     message = entry.message
-    if message.message_id in state.accepted:
+    if message.message_id in state.accepted or message.message_id in state.reports:
         return []
     if entry.push_config is not None:
         state.set_push_config(entry.push_config)

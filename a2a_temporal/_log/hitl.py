@@ -5,19 +5,30 @@ the metadata of status messages and replies, next to our own.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, cast
 
 from a2a.types.a2a_pb2 import Message
 
 from a2a_temporal._log.protojson import to_json
-from a2a_temporal._log.requests import Answer, OpenRequest, RefusedError, canonical
+from a2a_temporal._log.requests import (
+    APPROVE_WORDS,
+    REJECT_WORDS,
+    Answer,
+    ContradictionError,
+    OpenRequest,
+    RefusedError,
+    canonical,
+    check_keys,
+    text_in,
+)
 
 HITL_EXTENSION = "https://kagent.dev/extensions/hitl/v1"
 
-APPROVE_WORDS = frozenset({"approve", "approved", "yes"})
-APPROVE_DECISIONS, REJECT_DECISIONS = ("approve", "approved"), ("reject", "rejected")
-REJECT_WORDS = frozenset({"reject", "rejected", "deny", "denied", "no"})
+_APPROVE_DECISIONS, _REJECT_DECISIONS = ("approve", "approved"), ("reject", "rejected")
+_ABOUT = ("request", "id", "comment", "reason", "details_sha256")
+_DECIDING = ("approved", "decision", *_ABOUT)
 
 
 def request_payload(requests: list[OpenRequest]) -> dict[str, Any] | None:
@@ -45,7 +56,7 @@ def request_payload(requests: list[OpenRequest]) -> dict[str, Any] | None:
 
 
 def answers_of(message: Message, requests: list[OpenRequest], base: Answer) -> list[Answer]:
-    """Read the answers a client's message gives to the open requests.
+    """Read the answers a client's message gives to the open requests: all that it says, or nothing.
 
     Args:
         message: The client's message.
@@ -53,20 +64,93 @@ def answers_of(message: Message, requests: list[OpenRequest], base: Answer) -> l
         base: Carries who speaks, through which door and when.
 
     Raises:
+        ContradictionError: The message says two things, or more than is read.
         RefusedError: The message cannot be read as an answer; nothing of it counts.
     """
+    data = [canonical(to_json(part)["data"]) for part in message.parts if part.HasField("data")]
+    text = "\n".join(part.text for part in message.parts if part.text).strip()
+    files = [part for part in message.parts if part.HasField("raw") or part.HasField("url")]
+    payload = _payload_of(message)
+    if payload is None and all(each.kind == "auth" for each in requests):
+        # The author's code gets the whole message, whatever it holds.
+        return [_auth_answer(text, data, message, base)]
+    if files and (text or data or payload is not None or not _asks(requests)):
+        raise ContradictionError("The message holds a file, which is no part of an answer.")
+    if payload is not None:
+        if data:
+            raise ContradictionError(
+                f"The message answers twice: in a data part, and in {HITL_EXTENSION}."
+            )
+        answers = _hitl_answers(payload, requests, base)
+        # Text beside the payload is for display; a yes or a no in it is not to be overruled.
+        shown = _decisions_in(text, requests, base)
+        if any(each.verdict != shown[0].verdict for each in answers if shown):
+            raise ContradictionError(f"The message says {text!r:.80} beside another answer.")
+        return _agreeing([*answers, *(each for each in shown if each.request)])
+    if data:
+        answers = [_data_answer(each, requests, base) for each in data]
+        decisions = _decisions_in(text, requests, base)
+        if text and not decisions:
+            raise ContradictionError(
+                f"The message answers in data, and says {text!r:.80} beside it. Send the one "
+                "without the other; words for the record go into the data, as 'comment'."
+            )
+        return _agreeing([*answers, *decisions])
+    decisions = _decisions_in(text, requests, base)
+    if _asks(requests) and any(not each.request for each in decisions):
+        raise RefusedError(
+            f"Several requests are open, a question among them, and {text!r:.80} may be for any. "
+            f"Reply with {_words_for(requests)}, or with data that names the request."
+        )
+    return _agreeing(decisions) if decisions else [_text_answer(text, message, requests, base)]
+
+
+def _asks(requests: list[OpenRequest]) -> bool:
+    return any(each.kind == "input" for each in requests)
+
+
+def _payload_of(message: Message) -> dict[str, Any] | None:
     if HITL_EXTENSION in message.metadata:
         payload = to_json(message.metadata)[HITL_EXTENSION]
         if not isinstance(payload, dict):
-            raise RefusedError(f"The payload of {HITL_EXTENSION} must be an object.")
-        return _hitl_answers(cast("dict[str, Any]", payload), requests, base)
+            raise ContradictionError(f"The payload of {HITL_EXTENSION} must be an object.")
+        return cast("dict[str, Any]", payload)
     if HITL_EXTENSION in message.extensions:
         raise RefusedError(f"The message names {HITL_EXTENSION} but carries no payload of it.")
-    for part in message.parts:
-        if part.HasField("data"):
-            return [_data_answer(canonical(to_json(part)["data"]), base)]
-    text = "\n".join(part.text for part in message.parts if part.text).strip()
-    return [_text_answer(text, message, requests, base)]
+    return None
+
+
+def _agreeing(answers: Iterable[Answer]) -> list[Answer]:
+    """Return answers to different requests, each once; a second one may only repeat a bare verdict.
+
+    What names no request is for the one that the others name.
+    """
+    listed = list(answers)
+    named = sorted({each.request for each in listed if each.request})
+    found: dict[str, Answer] = {}
+    for each in listed:
+        if not each.request and len(named) == 1:
+            each = replace(each, request=named[0])
+        known = found.setdefault(each.request, each)
+        bare = each.verdict != "answer" and each.details is None and not each.comment + each.seen
+        if each != known and (each.verdict != known.verdict or not bare):
+            raise ContradictionError(
+                f"The message answers {each.request or 'the request'} twice, and not alike."
+            )
+    if len(found) > 1 and "" in found:
+        raise ContradictionError("The message holds several answers: each must name its request.")
+    return list(found.values())
+
+
+def _auth_answer(text: str, data: list[Any], message: Message, base: Answer) -> Answer:
+    if len(data) == 1 and isinstance(data[0], dict):
+        fields = cast("dict[str, Any]", data[0])
+        if "approved" in fields or "decision" in fields:
+            return _data_decision(fields, base)
+        request = fields.get("request")
+        if isinstance(request, str):
+            return replace(base, verdict="answer", request=request, answer=text or fields)
+    return replace(base, verdict="answer", answer=text or (data or [to_json(message)])[0])
 
 
 def _hitl_answers(
@@ -74,24 +158,27 @@ def _hitl_answers(
 ) -> list[Answer]:
     kind = payload.get("type")
     if kind == "tool_approval_response":
+        check_keys(payload, ("type", "approvals"), "tool_approval_response")
         return _hitl_approvals(payload, requests, base)
     if kind == "ask_user_response":
+        check_keys(payload, ("type", "id", "answers"), "ask_user_response")
         answers = payload.get("answers")
         try:
             (only,) = cast("list[dict[str, list[str]]]", answers)
             given = only["answer"]
-            if not isinstance(given, list):  # pyright: ignore[reportUnnecessaryIsInstance] # a client sends it
+            if not isinstance(given, list) or not all(isinstance(each, str) for each in given):  # pyright: ignore[reportUnnecessaryIsInstance] # a client sends it
                 raise TypeError(given)
+            check_keys(only, ("answer", "question"), "An answer of ask_user_response")
         except (TypeError, ValueError, KeyError) as error:
-            raise RefusedError(
+            raise ContradictionError(
                 "ask_user_response needs answers: [{answer: [...]}], one for the one question."
             ) from error
         value = given[0] if len(given) == 1 else given
-        request = str(payload.get("id", ""))
+        request = text_in(payload, "id")
         return [replace(base, verdict="answer", request=request, answer=value)]
-    raise RefusedError(
+    raise ContradictionError(
         f"{HITL_EXTENSION} answers are 'tool_approval_response' or 'ask_user_response', "
-        f"not {kind!r}."
+        f"not {kind!r:.80}."
     )
 
 
@@ -103,56 +190,116 @@ def _hitl_approvals(
         isinstance(each, dict) and isinstance(cast("dict[str, Any]", each).get("approved"), bool)
         for each in cast("list[Any]", given)
     ):
-        raise RefusedError("tool_approval_response needs approvals: [{id, approved}, …].")
+        raise ContradictionError("tool_approval_response needs approvals: [{id, approved}, …].")
     approvals = cast("list[dict[str, Any]]", given)
     asked = sorted(each.id for each in requests if each.kind == "approval")
-    named = sorted(str(each.get("id", "")) for each in approvals)
+    named = sorted(text_in(each, "id") for each in approvals)
     if named != asked:
         raise RefusedError(
             f"tool_approval_response must name every requested id exactly once: {asked}, "
             f"not {named}."
         )
+    for each in approvals:
+        # The rest describes the tool, as it was shown.
+        check_keys(each, ("id", "approved", "rejection_reason", "call_id", "name"), "An approval")
+        if each["approved"] and text_in(each, "rejection_reason"):
+            raise ContradictionError(f"{each['id']!r} is approved, with a reason of rejection.")
     return [
         replace(
             base,
             verdict="approve" if each["approved"] else "reject",
             request=str(each["id"]),
-            comment=str(each.get("rejection_reason", "")),
+            comment=text_in(each, "rejection_reason"),
         )
         for each in approvals
     ]
 
 
-def _data_answer(data: Any, base: Answer) -> Answer:
+def _data_answer(data: Any, requests: list[OpenRequest], base: Answer) -> Answer:
     fields = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
-    request = str(fields.get("request", fields.get("id", "")))
-    comment = str(fields.get("comment", fields.get("reason", "")))
-    decision = fields.get("approved", fields.get("decision"))
-    if decision is True or decision in APPROVE_DECISIONS:
-        return replace(
-            base, verdict="approve", request=request, comment=comment, details=fields.get("details")
-        )
-    if decision is False or decision in REJECT_DECISIONS:
-        return replace(base, verdict="reject", request=request, comment=comment)
-    if decision is not None:
-        raise RefusedError(f"'approved' must be true or false, got {decision!r:.80}.")
-    return replace(
-        base, verdict="answer", request=request, comment=comment, answer=fields.get("answer", data)
+    if "approved" in fields or "decision" in fields:
+        return _data_decision(fields, base)
+    if "answer" in fields:
+        check_keys(fields, ("answer", *_ABOUT), "An answer in data")
+        return replace(_about(fields, base), verdict="answer", answer=fields["answer"], seen="")
+    named = fields.get("request")
+    ids = {each.id for each in requests}
+    request = named if isinstance(named, str) and named in ids else ""
+    return replace(base, verdict="answer", request=request, answer=data)
+
+
+def _data_decision(fields: dict[str, Any], base: Answer) -> Answer:
+    said: set[bool] = set()
+    if "approved" in fields:
+        approved = fields["approved"]
+        if not isinstance(approved, bool):
+            raise ContradictionError(f"'approved' must be true or false, got {approved!r:.80}.")
+        said.add(approved)
+    if "decision" in fields:
+        decision = fields["decision"]
+        if decision not in (*_APPROVE_DECISIONS, *_REJECT_DECISIONS):
+            raise ContradictionError(
+                f"'decision' must be 'approve' or 'reject', got {decision!r:.80}."
+            )
+        said.add(decision in _APPROVE_DECISIONS)
+    if len(said) > 1:
+        raise ContradictionError("'approved' and 'decision' say different things.")
+    (yes,) = said
+    check_keys(
+        fields, (*_DECIDING, *(["details"] if yes else [])), "An approval" if yes else "A rejection"
     )
+    verdict = "approve" if yes else "reject"
+    return replace(_about(fields, base), verdict=verdict, details=fields.get("details"))
+
+
+def _about(fields: dict[str, Any], base: Answer) -> Answer:
+    """Return what an answer in data names beside the answer itself, each under one of two names."""
+    return replace(
+        base,
+        request=_either(fields, "request", "id"),
+        comment=_either(fields, "comment", "reason"),
+        seen=text_in(fields, "details_sha256"),
+    )
+
+
+def _either(fields: dict[str, Any], name: str, other: str) -> str:
+    one, two = text_in(fields, name), text_in(fields, other)
+    if one and two and one != two:
+        raise ContradictionError(f"{name!r} and {other!r} say different things.")
+    return one or two
 
 
 def _looks_like_id(word: str) -> bool:
     return re.fullmatch(r"approval-\d+", word) is not None
 
 
+def _decisions_in(text: str, requests: list[OpenRequest], base: Answer) -> list[Answer]:
+    """Return the decisions that a text consists of, one a line; none where it says anything else.
+
+    Of several lines each names its request.
+    """
+    if not any(each.kind == "approval" for each in requests):
+        return []
+    lines = [line for line in text.split("\n") if line.strip()]
+    decisions = [_decision_in(line, base) for line in lines]
+    whole = [each for each in decisions if each is not None]
+    if len(whole) < len(decisions) or (len(whole) > 1 and not all(each.request for each in whole)):
+        return []
+    return whole
+
+
+def _decision_in(line: str, base: Answer) -> Answer | None:
+    word, _, named = line.strip(" .!").partition(" ")
+    named = named.strip()
+    if named and not _looks_like_id(named):
+        return None
+    if word.lower() in APPROVE_WORDS:
+        return replace(base, verdict="approve", request=named)
+    return replace(base, verdict="reject", request=named) if word.lower() in REJECT_WORDS else None
+
+
 def _text_answer(text: str, message: Message, requests: list[OpenRequest], base: Answer) -> Answer:
-    word, _, named = text.strip(" .!").partition(" ")
     ids = {each.id for each in requests if each.kind == "approval"}
-    if ids and (not named or _looks_like_id(named.strip())):
-        if word.lower() in APPROVE_WORDS:
-            return replace(base, verdict="approve", request=named.strip())
-        if word.lower() in REJECT_WORDS:
-            return replace(base, verdict="reject", request=named.strip())
     if ids and not any(each.kind != "approval" for each in requests):
         raise RefusedError(
             f"{text!r:.80} is neither a yes nor a no. Reply with exactly {_words_for(requests)}, "
@@ -165,4 +312,5 @@ def _words_for(requests: list[OpenRequest]) -> str:
     """Return the words that decide, named as far as they have to be."""
     if len(requests) == 1 and not requests[0].explicit:
         return "'approve' or 'reject'"
-    return " or ".join(f"'approve {each.id}' or 'reject {each.id}'" for each in requests)
+    ids = [each.id for each in requests if each.kind == "approval"]
+    return " or ".join(f"'approve {each}' or 'reject {each}'" for each in ids)

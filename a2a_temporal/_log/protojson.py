@@ -22,6 +22,7 @@ from google.protobuf.message import Message as ProtobufMessage
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from a2a_temporal._log import conversion
+from a2a_temporal._log.reserved import strip_message
 
 StreamEvent = Task | Message | TaskStatusUpdateEvent | TaskArtifactUpdateEvent
 """What an A2A stream may carry (A2A 1.0 section 3.1.2)."""
@@ -50,7 +51,7 @@ def from_json(value: Any, into: _ProtoT) -> _ProtoT:
 
 
 def message_from_json(value: Any) -> Message:
-    """Parse a client's message.
+    """Parse a client's message, without what only the workflow may say.
 
     Raises:
         google.protobuf.json_format.ParseError: It is none, or nested too deeply.
@@ -58,6 +59,7 @@ def message_from_json(value: Any) -> Message:
     message = Message()
     if not _read(value, message):
         check_depth(message)
+    strip_message(message)
     return message
 
 
@@ -148,6 +150,7 @@ def digest(message: Message) -> str:
     bare.CopyFrom(message)
     bare.ClearField("task_id")
     bare.ClearField("context_id")
+    strip_message(bare)
     return hashlib.sha256(bare.SerializeToString(deterministic=True)).hexdigest()[:32]
 
 

@@ -19,9 +19,10 @@ from temporalio.client import Client
 from temporalio.converter import DataConverter
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal._log.entries import MALFORMED
 from a2a_temporal._log.fold import fold
 from a2a_temporal._log.history import Successor, entry_of, run_of, start_of
-from a2a_temporal._log.payloads import of_workflow
+from a2a_temporal._log.payloads import LogUnreadableError, of_workflow
 from a2a_temporal._log.state import LogState, begin
 from a2a_temporal._reconnecting import reconnecting
 
@@ -264,7 +265,10 @@ async def begun(
         except RPCError as error:
             if error.status != RPCStatusCode.NOT_FOUND:
                 raise
-    state = begin(start)
+    try:
+        state = begin(start)
+    except MALFORMED as error:  # the snapshot of a workflow in another language
+        raise LogUnreadableError("What the task's run began with cannot be read") from error
     state.render_result = render_result
     # What these hold is in the Task, and readers keep states for long.
     content = _without_content(start.snapshot)

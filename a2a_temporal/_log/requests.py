@@ -6,34 +6,40 @@ the open requests and publishes them in the metadata of the status message under
 :data:`APPROVALS_EXTENSION`, so every reader of the log (the inbox, a client) sees the same.
 """
 
-import contextlib
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, cast
 
-from a2a.types.a2a_pb2 import Message
+from a2a_temporal._log.exact import InexactError, exact
+from a2a_temporal._log.names import ANYONE, normal, normals, same
+from a2a_temporal._log.reserved import PREFIX
 
-from a2a_temporal._log.protojson import to_json
-
-APPROVALS_EXTENSION = "https://a2a-temporal.dev/extensions/approvals/v1"
+APPROVALS_EXTENSION = f"{PREFIX}approvals/v1"
 """Key of open requests and decision records in message metadata."""
 
 PROPERTY_ORDER = "x-order"
 """Key of a JSON schema's object that lists its properties in the author's order."""
-
-ANYONE = "*"
 
 # How to name a request where a bare yes may be a repetition, typed or sent, of an earlier one.
 _NAMING = {"a2a": "'{verdict} {id}'", "cli": "--request {id}"}
 _LONGEST_ANSWER = 200_000
 _LONGEST_TOLD = 1_000_000
 _LONGEST_REFUSAL = 2_000
-_DEEPEST_DETAILS = 20
+_LONGEST_NAME = 500
 
 RequestKind = Literal["approval", "input", "auth"]
 Verdict = Literal["approve", "reject", "answer", "comment"]
 Door = Literal["a2a", "inbox", "cli", "temporal"]
+
+VERDICTS: tuple[Verdict, ...] = ("approve", "reject", "answer", "comment")
+DOORS: tuple[Door, ...] = ("a2a", "inbox", "cli", "temporal")
+RULE = "rule"
+"""Door of a record that no person made: a deadline, a policy, a request that was taken back."""
+
+APPROVE_WORDS = frozenset({"approve", "approved", "yes"})
+REJECT_WORDS = frozenset({"reject", "rejected", "deny", "denied", "no"})
 
 
 class RefusedError(Exception):
@@ -44,6 +50,10 @@ class RefusedError(Exception):
 
     def __init__(self, text: str) -> None:
         super().__init__(text if len(text) <= _LONGEST_REFUSAL else text[:_LONGEST_REFUSAL] + "…")
+
+
+class ContradictionError(RefusedError):
+    """An answer that says two things, or more than is read: nothing of it counts."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +80,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Record:
-    """One decision as the audit keeps it: who, when, through which door, about exactly what."""
+    """One decision as the audit keeps it: who, when, through which door, about exactly what.
+
+    ``details`` is what was decided on, in full, and ``details_sha256`` its hash; where an approver
+    has changed them, ``before`` is what was asked. A record with the door ``rule`` was made by no
+    person: ``by`` names the rule.
+    """
 
     request: str
     summary: str
@@ -82,6 +97,15 @@ class Record:
     at: str
     comment: str = ""
     changed_details: bool = False
+    details: Any = None
+    before: Any = None
+
+    @property
+    def who(self) -> str:
+        """Who decided, in words."""
+        if self.by:
+            return self.by
+        return "An operator" if self.door in ("temporal", "cli") else "An anonymous caller"
 
 
 @dataclass
@@ -115,50 +139,17 @@ class OpenRequest:
 
     def excludes(self, name: str) -> bool:
         """Say whether somebody may not decide this because they have made it."""
-        return bool(name) and name in (self.excluded, self.requester)
+        return same(name, self.excluded) or same(name, self.requester)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the request as plain JSON, empty fields left out."""
-        return {name: value for name, value in asdict(self).items() if value or name == "details"}
+        """Return the request as plain JSON, empty fields left out.
 
-    @staticmethod
-    def from_json(value: dict[str, Any]) -> "OpenRequest":
-        """Read what :meth:`to_json` wrote; unknown fields are ignored."""
-        known = {name: value[name] for name in OpenRequest.__dataclass_fields__ if name in value}
-        known["records"] = [_record(record) for record in known.get("records", [])]
-        known["quorum"] = int(known.get("quorum", 1))
-        known["details"] = canonical(known.get("details"))
-        return OpenRequest(**known)
-
-
-def open_requests(message: Message) -> list[OpenRequest]:
-    """Return the open requests a status message publishes; a malformed one counts as none."""
-    about = _about(message)
-    requests: list[OpenRequest] = []
-    for each in about.get("requests", []):
-        with contextlib.suppress(TypeError, ValueError, AttributeError):
-            requests.append(OpenRequest.from_json(each))
-    return requests
-
-
-def record_in(message: Message) -> Record | None:
-    """Return the audit record a status message publishes, if there is one."""
-    with contextlib.suppress(TypeError, AttributeError):
-        return _record(_about(message)["record"]) if "record" in _about(message) else None
-    return None
-
-
-def handled_token(message: Message) -> tuple[str, str]:
-    """Return the token of the answer a status message reports on, and why it was refused, if so."""
-    about = _about(message)
-    return str(about.get("token", "")), str(about.get("refused", ""))
-
-
-def _about(message: Message) -> dict[str, Any]:
-    if APPROVALS_EXTENSION not in message.metadata:
-        return {}
-    about = to_json(message.metadata)[APPROVALS_EXTENSION]
-    return cast("dict[str, Any]", about) if isinstance(about, dict) else {}
+        Its records decided on its own details, which are not repeated in each.
+        """
+        fields = {name: value for name, value in asdict(self).items() if value or name == "details"}
+        for record in fields.get("records", []):
+            del record["details"], record["before"]
+        return fields
 
 
 def details_hash(details: Any) -> str:
@@ -236,13 +227,13 @@ def check_entitled(request: OpenRequest, answer: Answer) -> None:
             "the inbox or the A2A client."
         )
     four_eyes = request.excluded or request.requester
-    if not answer.by and (request.named or four_eyes or request.quorum > 1):
+    if not normal(answer.by) and (request.named or four_eyes or request.quorum > 1):
         raise RefusedError(
             f'Request {request.id!r} needs to know who answers: add {{"by": "<your name>"}}.'
         )
     if request.excludes(answer.by):
         raise RefusedError(f"{answer.by!r} made the request and may not decide it (four eyes).")
-    if any(record.by == answer.by for record in request.records):
+    if any(normal(record.by) == normal(answer.by) for record in request.records):
         raise RefusedError(f"{answer.by or 'Somebody'!r} has already answered {request.id!r}.")
     if not _is_approver(request, answer):
         raise RefusedError(
@@ -252,21 +243,26 @@ def check_entitled(request: OpenRequest, answer: Answer) -> None:
 
 
 def check_fits(answer: Answer) -> None:
-    """Check that the log can hold what an answer brings: it is published, details three times.
+    """Check that the log can hold what an answer brings, exactly: it is published several times.
 
     Raises:
-        RefusedError: It is too long, nested too deeply, or no JSON.
+        RefusedError: It is too long, or no JSON that everybody reads as the same.
     """
     try:
+        exact(answer.details)
+        exact([answer.comment, answer.by, *answer.groups], "the answer")
+        told = answered_text(answer.answer)
         size = len(json.dumps([answer.details, answer.comment, answer.by], allow_nan=False))
-        told = len(json.dumps(answered_text(answer.answer)))
+        _check_length(size, _LONGEST_ANSWER)
+        if answer.door != "a2a":  # what a client says is in the log already, as its message
+            exact(told, "the answer")
+            _check_length(len(json.dumps(told)), _LONGEST_TOLD)
+    except InexactError as error:
+        raise RefusedError(f"The details must be JSON that all read alike. {error}") from error
     except (ValueError, TypeError, RecursionError) as error:
         raise RefusedError("The details must be JSON: without NaN and Infinity.") from error
-    _check_length(size, _LONGEST_ANSWER)
-    if answer.door != "a2a":  # what a client says is in the log already, as its message
-        _check_length(told, _LONGEST_TOLD)
-    if _depth(answer.details) > _DEEPEST_DETAILS:
-        raise RefusedError(f"The details are nested deeper than {_DEEPEST_DETAILS} levels.")
+    if len(answer.by) > _LONGEST_NAME:
+        raise RefusedError(f"A name has at most {_LONGEST_NAME} characters.")
 
 
 def _check_length(size: int, most: int) -> None:
@@ -279,8 +275,15 @@ def answered_text(answer: Any) -> str:
     return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
 
 
-def record_of(request: OpenRequest, answer: Answer, *, at: str) -> Record:
-    """Return the audit record of an answer."""
+def record_of(request: OpenRequest, answer: Answer, *, at: str, before: Any = None) -> Record:
+    """Return the audit record of an answer.
+
+    Args:
+        request: The request, with the details that the answer is about.
+        answer: The answer; with ``details`` where it has changed them.
+        at: When.
+        before: The details before a change.
+    """
     return Record(
         request=request.id,
         summary=request.summary,
@@ -292,7 +295,54 @@ def record_of(request: OpenRequest, answer: Answer, *, at: str) -> Record:
         at=at,
         comment=answer.comment,
         changed_details=answer.details is not None,
+        details=request.details,
+        before=before,
     )
+
+
+def rule_record(
+    request: OpenRequest, decision: str, rule: str, *, at: str, comment: str = ""
+) -> Record:
+    """Return the audit record of what no person has decided: a deadline, a request taken back."""
+    return Record(
+        request=request.id,
+        summary=request.summary,
+        details_sha256=details_hash(request.details),
+        decision=decision,
+        by=rule,
+        verified=False,
+        door=RULE,
+        at=at,
+        comment=comment,
+        details=request.details,
+    )
+
+
+def speaker_of(request: dict[str, Any]) -> Answer:
+    """Return who speaks in a client's message, from what its entry says of the call."""
+    groups: Any = request.get("groups", [])
+    names = [request.get(name) for name in ("known_as", "user")]
+    return Answer(
+        "answer",
+        by=next((name for name in names if isinstance(name, str) and name), ""),
+        groups=tuple(each for each in cast("list[Any]", groups) if isinstance(each, str))
+        if isinstance(groups, list)
+        else (),
+        verified=request.get("authenticated") is True,
+        door="a2a",
+    )
+
+
+def asks(request: OpenRequest, names: Iterable[str]) -> bool:
+    """Say whether a request names one of these people and groups, or everybody."""
+    return ANYONE in request.approvers or bool(normals(names) & normals(request.approvers))
+
+
+_SIGNAL_FIELDS: dict[str, tuple[str, ...]] = {
+    "approve": ("by", "as", "request", "comment", "details"),
+    "reject": ("by", "as", "request", "comment"),
+    "answer": ("by", "as", "request", "comment", "answer"),
+}
 
 
 def parse_answer(verdict: Verdict, value: Any) -> Answer:
@@ -304,6 +354,7 @@ def parse_answer(verdict: Verdict, value: Any) -> Answer:
     if value is None or value == "":
         return Answer(verdict)
     if isinstance(value, str):
+        _check_comment(verdict, value)
         return Answer(verdict, comment="" if verdict == "answer" else value, answer=value)
     if not isinstance(value, dict):
         raise RefusedError(
@@ -311,19 +362,57 @@ def parse_answer(verdict: Verdict, value: Any) -> Answer:
             '{"by": "you", "comment": "why", "request": "id"}, ' + f"not {value!r:.80}."
         )
     fields = cast("dict[str, Any]", value)
+    if verdict != "answer":
+        much = [fields.get("details"), fields.get("comment")]
+        _check_length(len(json.dumps(much)), _LONGEST_ANSWER)
+    check_keys(fields, _SIGNAL_FIELDS[verdict], f"The {verdict} signal")
     for name in ("by", "comment", "request", "as"):
-        if not isinstance(fields.get(name, ""), str):
-            raise RefusedError(f"{name!r} must be a text, got {fields[name]!r:.80}.")
-    group = str(fields.get("as", ""))
+        text_in(fields, name)
+    group, comment = text_in(fields, "as"), text_in(fields, "comment")
+    _check_comment(verdict, comment)
     return Answer(
         verdict,
-        request=str(fields.get("request", "")),
-        by=str(fields.get("by", "")),
+        request=text_in(fields, "request"),
+        by=text_in(fields, "by") if normal(text_in(fields, "by")) else "",
         groups=(group,) if group else (),
-        comment=str(fields.get("comment", "")),
+        comment=comment,
         details=fields.get("details"),
         answer=fields.get("answer"),
     )
+
+
+def check_keys(fields: dict[str, Any], known: tuple[str, ...], what: str) -> None:
+    """Check that all of what somebody has said is read.
+
+    Raises:
+        ContradictionError: Something would not be.
+    """
+    unread = sorted(str(name) for name in fields if name not in known)
+    if unread:
+        raise ContradictionError(
+            f"{what} takes {', '.join(known)}; what {unread[0]!r:.60} is to mean is not known, so "
+            "nothing of it counts."
+        )
+
+
+def text_in(fields: dict[str, Any], name: str) -> str:
+    """Return a text among the fields of an answer, empty where it has none.
+
+    Raises:
+        ContradictionError: It is something else.
+    """
+    value = fields.get(name, "")
+    if not isinstance(value, str):
+        raise ContradictionError(f"{name!r} must be a text, got {value!r:.80}.")
+    return value
+
+
+def _check_comment(verdict: Verdict, comment: str) -> None:
+    """Refuse a yes with the comment "no", and the other way round."""
+    word = comment.strip(" .!").casefold()
+    opposite = {"approve": REJECT_WORDS, "reject": APPROVE_WORDS}.get(verdict, frozenset[str]())
+    if word in opposite:
+        raise ContradictionError(f"The {verdict} signal came with the comment {comment!r:.80}.")
 
 
 def parse_decision(value: Any) -> Answer | None:
@@ -335,36 +424,24 @@ def parse_decision(value: Any) -> Answer | None:
         return None
     fields = cast("dict[str, Any]", value)
     known = {name: fields[name] for name in Answer.__dataclass_fields__ if name in fields}
-    if known.get("verdict") not in ("approve", "reject", "answer", "comment"):
-        return None
-    groups = known.get("groups", [])
-    known["groups"] = (
-        tuple(str(each) for each in cast("list[Any]", groups)) if isinstance(groups, list) else ()
+    texts = ("request", "by", "comment", "token", "seen")
+    groups: Any = known.pop("groups", [])
+    right = (
+        known.get("verdict") in VERDICTS
+        and known.get("door", "temporal") in DOORS
+        and all(isinstance(known.get(name, ""), str) for name in texts)
+        and isinstance(known.get("verified", False), bool)
+        and isinstance(groups, list)
+        and all(isinstance(each, str) for each in cast("list[Any]", groups))
     )
-    known["verified"] = known.get("verified") is True
-    for name in ("request", "by", "comment", "door", "token", "seen"):
-        known[name] = str(known.get(name, ""))
-    return Answer(**known)
-
-
-def _depth(value: Any) -> int:
-    if isinstance(value, dict):
-        return 1 + max(map(_depth, cast("dict[str, Any]", value).values()), default=0)
-    if isinstance(value, list):
-        return 1 + max(map(_depth, cast("list[Any]", value)), default=0)
-    return 0
-
-
-def _record(value: dict[str, Any]) -> Record:
-    return Record(**{name: value[name] for name in Record.__dataclass_fields__ if name in value})
+    return Answer(**known, groups=tuple(cast("list[str]", groups))) if right else None
 
 
 def _is_approver(request: OpenRequest, answer: Answer) -> bool:
-    if not request.approvers or ANYONE in request.approvers:
+    if not request.approvers or asks(request, [answer.by, *answer.groups]):
         return True
-    if not answer.by and answer.door in ("temporal", "cli"):
-        return True  # an operator with write access to the namespace, recorded as claimed
-    return bool({answer.by, *answer.groups} & set(request.approvers))
+    # An operator with write access to the namespace, recorded as claimed.
+    return not normal(answer.by) and answer.door in ("temporal", "cli")
 
 
 def _waiting(requests: list[OpenRequest]) -> str:

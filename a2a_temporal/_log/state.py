@@ -28,6 +28,7 @@ from a2a_temporal._log.entries import (
     parse_time,
 )
 from a2a_temporal._log.protojson import digest, from_json, to_json
+from a2a_temporal._log.reserved import is_reserved
 
 TERMINAL_STATES = frozenset(
     {
@@ -86,7 +87,8 @@ class LogState:
     a message has answered since, ``left_turn`` the last one whose question was left behind without
     one; ``answers`` is the state in which the task waited when the message came that set it to work
     again, None once it has another status; ``approvers`` are the people and groups ever asked to
-    decide.
+    decide, ``asking`` those who are asked now, in the form in which names are compared;
+    ``reports`` are the ids of the messages by which the workflow asks and says what was decided.
     ``waited`` counts the milliseconds in which the task has waited for a person, up to its present
     status; ``lost_waiting`` the attempts at the current turn that were given up while they asked.
     ``render_result`` turns the result of a plain workflow into parts. ``reply`` is the direct
@@ -114,6 +116,8 @@ class LogState:
     reply: Message | None = None
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     approvers: set[str] = field(default_factory=set[str])
+    asking: frozenset[str] = frozenset()
+    reports: set[str] = field(default_factory=set[str])
     sources: dict[str, Source] = field(default_factory=dict[str, Source])
     render_result: Callable[[Any], list[Part]] | None = None
     push_configs: dict[str, PushConfig] = field(default_factory=dict[str, PushConfig])
@@ -218,6 +222,7 @@ class LogState:
             task=self.copy_task(),
             accepted=dict(self.accepted),
             approvers=set(self.approvers),
+            reports=set(self.reports),
             push_configs=dict(self.push_configs),
             places={},
         )
@@ -307,9 +312,11 @@ def snapshot(state: LogState) -> dict[str, Any]:
 def _restore(start: TaskStart) -> LogState:
     carried = start.snapshot or {}
     reply = carried.get("reply")
+    task = from_json(carried["task"], Task())
+    said = [*task.history, task.status.message]
     return LogState(
         start,
-        from_json(carried["task"], Task()),
+        task,
         {
             message_id: Accepted(int(turn), str(content))
             for message_id, (turn, content) in carried["accepted"].items()
@@ -325,6 +332,7 @@ def _restore(start: TaskStart) -> LogState:
         waited=int(carried.get("waited", 0)),
         lost_waiting=int(carried.get("lost_waiting", 0)),
         approvers=set(carried.get("approvers", [])),
+        reports={message.message_id for message in said if is_reserved(message)},
         reply=from_json(reply, Message()) if reply else None,
         push_configs=parse_push_configs(carried.get("push_configs", [])),
         push_revision=int(carried.get("push_revision", 0)),

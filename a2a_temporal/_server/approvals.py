@@ -24,6 +24,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
 from a2a_temporal._log.payloads import LogUnreadableError
+from a2a_temporal._log.published import agent_messages, handled_token, record_in
 from a2a_temporal._log.reading import NoTaskError, read_log
 from a2a_temporal._log.requests import (
     Answer,
@@ -31,9 +32,7 @@ from a2a_temporal._log.requests import (
     RefusedError,
     check_entitled,
     find,
-    handled_token,
     kinds_for,
-    record_in,
 )
 from a2a_temporal._log.state import LogState
 from a2a_temporal._reconnecting import reconnecting
@@ -51,13 +50,22 @@ from a2a_temporal._server.parked import (
     Person,
     View,
     Waiting,
-    agent_messages,
+    check_asked,
     read_waiting,
     waiting_query,
     why_not,
 )
+from a2a_temporal._server.records import (
+    PASSING,
+    UnreadableTaskError,
+    exported_records,
+    records_of,
+    runs_of,
+    unreadable_because,
+)
 
 logger = logging.getLogger("a2a_temporal.server")
+
 
 _RPC_TIMEOUT = timedelta(seconds=5)
 _DECISION_WAIT = timedelta(seconds=5)
@@ -78,13 +86,6 @@ class UnknownTaskError(LookupError):
     """There is no such task for this person."""
 
 
-class UnreadableTaskError(Exception):
-    """A task cannot be read by this process: it lacks the key, or the file, of what the task holds.
-
-    Its cause says which.
-    """
-
-
 class BadPageError(ValueError):
     """The page token is not one that :meth:`Approvals.waiting` gave out."""
 
@@ -94,13 +95,13 @@ class Page:
     """Some of the parked tasks; ``next_token`` is empty on the last page.
 
     ``version`` is what :meth:`Approvals.version` returns while nothing changes; ``unreadable`` says
-    how many tasks are left out because they cannot be read here.
+    which tasks are left out because they cannot be read here, and why.
     """
 
     tasks: list[Waiting] = field(default_factory=list[Waiting])
     next_token: bytes = b""
     version: str = ""
-    unreadable: int = 0
+    unreadable: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -144,8 +145,8 @@ class Approvals:
     ) -> Page:
         """Return the parked tasks this person may decide or answer, newest first within a page.
 
-        A task that moved on while the page was read is left out, and one that cannot be read here,
-        so a page may be short.
+        A task that moved on while the page was read is left out, so a page may be short. One that
+        cannot be read here is named instead.
 
         Args:
             person: Who looks.
@@ -161,7 +162,7 @@ class Approvals:
         ids = [each.execution.workflow_id for each in page.executions]
         found, unreadable = await self._read_all(person, ids)
         parked = [task for task in found if task.state.interrupted or task.requests]
-        return Page(parked, page.next_page_token, _version_of(page), len(unreadable))
+        return Page(parked, page.next_page_token, _version_of(page), unreadable)
 
     async def version(
         self, person: Person, *, view: View = "decide", size: int = 25, token: bytes = b""
@@ -194,9 +195,22 @@ class Approvals:
             UnreadableTaskError: The key or the storage of the task is not here.
             temporalio.service.RPCError: Temporal did not answer.
         """
+        waiting = await self._read(task_id)
+        if not person.may_see(waiting.state):
+            raise UnknownTaskError(task_id)
+        decides = person.decides_all(waiting.state)
+        # What others are asked is theirs to see as well; once nothing is open, what was decided.
+        return (
+            waiting
+            if decides or person.is_asked(waiting.state)
+            else replace(waiting, requests=[], past=True)
+        )
+
+    async def _read(self, task_id: str) -> Waiting:
+        """Read a task, whoever may see it; raises what :meth:`task` does."""
         try:
             async with self._reads:
-                waiting = await read_waiting(self._client, task_id)
+                return await read_waiting(self._client, task_id)
         except NoTaskError as error:
             raise UnknownTaskError(task_id) from error
         except RPCError as error:
@@ -207,9 +221,6 @@ class Approvals:
             if is_unreadable(error):
                 raise UnreadableTaskError(task_id) from why_unreadable(error)
             raise
-        if not person.may_see(waiting.state):
-            raise UnknownTaskError(task_id)
-        return waiting
 
     async def decide(self, person: Person, task_id: str, answer: Answer) -> Outcome:
         """Send an answer and wait a moment for the workflow to say whether it counts.
@@ -240,11 +251,14 @@ class Approvals:
             raise RefusedError(ENDED)
         if waiting.requests:
             request = find(waiting.requests, answer, kinds_for(answer.verdict))
+            check_asked(person, request, waiting.state)
             if answer.verdict != "comment":
                 check_entitled(request, answer)
             answer = replace(answer, request=request.id)
         elif waiting.state.start.plain:
             raise RefusedError(ASKS_NOTHING)
+        elif waiting.past:
+            raise RefusedError("Nothing waits for you in this task any more.")
         elif answer.verdict == "answer":
             return await self._answer_agent(person, waiting, answer)
         else:
@@ -252,17 +266,18 @@ class Approvals:
         return await self._send(waiting.state, wire.DECISION_SIGNAL, asdict(answer), answer.token)
 
     async def records(
-        self, query: str = "", *, unreadable: list[str] | None = None
+        self, query: str = "", *, unreadable: dict[str, str] | None = None
     ) -> AsyncIterator[dict[str, Any]]:
         """Yield every audit record there is, task by task, as plain JSON.
 
+        Records that only a run holds which a reset has replaced are ``superseded``.
+
         Args:
             query: A visibility query that narrows the tasks down.
-            unreadable: Gets the ids of tasks whose records are missing, as their key or storage is
-                not here.
+            unreadable: Gets the ids of tasks of which records are missing, and why.
         """
         condition = f"{wire.AGENT_ATTRIBUTE} IS NOT NULL"
-        left_out = [] if unreadable is None else unreadable
+        left_out = {} if unreadable is None else unreadable
         ids: list[str] = []
         async for execution in self._client.list_workflows(
             f"({query}) AND {condition}" if query else condition
@@ -298,39 +313,47 @@ class Approvals:
 
     async def _read_all(
         self, person: Person, task_ids: Sequence[str]
-    ) -> tuple[list[Waiting], list[str]]:
-        """Return the tasks there are for a person, and the ids of those that cannot be read."""
-        unreadable: list[str] = []
+    ) -> tuple[list[Waiting], dict[str, str]]:
+        """Return the tasks there are for a person, and why others of them cannot be read."""
+        unreadable: dict[str, str] = {}
 
         async def read(task_id: str) -> Waiting | None:
             try:
                 return await self.task(person, task_id)
             except UnknownTaskError:
+                # Visibility has named it: whom it asks may be what cannot be read.
+                if await self._asks_unreadably(task_id):
+                    unreadable[task_id] = "What it asks cannot be read."
                 return None
-            except UnreadableTaskError as error:
-                # The other tasks must not be lost to people with this one.
-                logger.error("Task %s is left out. It cannot be read: %s", task_id, error.__cause__)
-                unreadable.append(task_id)
+            except (*PASSING, LogUnreadableError):
+                raise
+            except Exception as error:  # the other tasks must not be lost to people with this one
+                unreadable[task_id] = unreadable_because(task_id, error)
                 return None
 
         found = await asyncio.gather(*(read(task_id) for task_id in task_ids))
         return [task for task in found if task is not None], unreadable
 
-    async def _records_of(self, task_ids: list[str], unreadable: list[str]) -> list[dict[str, Any]]:
+    async def _asks_unreadably(self, task_id: str) -> bool:
+        try:
+            return bool((await self._read(task_id)).problems)
+        except UnknownTaskError:
+            return False
+
+    async def _records_of(
+        self, task_ids: list[str], unreadable: dict[str, str]
+    ) -> list[dict[str, Any]]:
         operator = Person("", operator=True)
-        found, left_out = await self._read_all(operator, list(dict.fromkeys(task_ids)))
-        unreadable += left_out
+        ids = list(dict.fromkeys(task_ids))
+        found, left_out = await self._read_all(operator, ids)
+        unreadable.update(left_out)
+        runs = await runs_of(self._client, ids)
         return [
-            {
-                "task": task.task_id,
-                "agent": task.state.start.agent,
-                "owner": task.state.start.owner,
-                "tenant": task.state.start.tenant,
-                "context": task.state.task.context_id,
-                **asdict(record),
-            }
+            record
             for task in found
-            for record in records_of(task.state)
+            for record in await exported_records(
+                self._client, task, runs.get(task.task_id, []), unreadable
+            )
         ]
 
     async def _answer_agent(self, person: Person, waiting: Waiting, answer: Answer) -> Outcome:
@@ -346,6 +369,7 @@ class Approvals:
                 "user": person.name,
                 "authenticated": person.verified,
                 "groups": list(person.groups),
+                **({} if person.decides_all(waiting.state) else {"guest": True}),
             },
             "at": now_text(datetime.now(timezone.utc)),
         }
@@ -398,12 +422,6 @@ def _version_of(page: ListWorkflowExecutionsResponse) -> str:
         digest.update(execution.execution.run_id.encode())
         digest.update(updated.data if updated is not None else b"")
     return digest.hexdigest()[:16]
-
-
-def records_of(state: LogState) -> list[Record]:
-    """Return the audit records of a task, in order."""
-    found = (record_in(each) for each in agent_messages(state))
-    return [record for record in found if record is not None]
 
 
 def not_counted(state: LogState, token: str) -> Outcome:

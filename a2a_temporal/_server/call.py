@@ -11,6 +11,7 @@ from temporalio.api.history.v1 import WorkflowExecutionStartedEventAttributes
 
 from a2a_temporal._log import wire
 from a2a_temporal._log.indexing import keyword
+from a2a_temporal._log.names import normals
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal._log.state import LogState
 from a2a_temporal._server.options import HandlerOptions
@@ -29,20 +30,25 @@ class TenantRequest(Protocol):
 class Caller:
     """The scope of a call: a task is visible to its owner and to those asked to decide about it.
 
-    ``names`` are the caller's own name, when authenticated, and the groups they belong to.
+    ``names`` are the caller's own name, when authenticated, and the groups they belong to, in the
+    form in which names are compared; owners are compared as they are. Whoever ``repeats`` an answer
+    may see what became of it, although nothing is open for them any more.
     """
 
     agent: str
     owner: str
     tenant: str
     names: frozenset[str] = frozenset()
+    repeats: bool = False
 
     def may_see(self, state: LogState) -> bool:
         """Say whether a task exists for this caller."""
         start = state.start
         if (start.agent, start.tenant) != (self.agent, self.tenant):
             return False
-        return start.owner == self.owner or bool(self.names & state.approvers)
+        if start.owner == self.owner or (self.names & state.asking and not state.terminal):
+            return True
+        return self.repeats and bool(self.names & normals(state.approvers))
 
     def may_be_shown(self, state: LogState) -> bool:
         """Say whether a task may turn out to exist for this caller, by the start of its log.
@@ -93,7 +99,7 @@ def caller(
         )
     names = frozenset[str]()
     if context.user.is_authenticated:
-        names = frozenset({context.user.user_name, *options.groups_of(context)})
+        names = normals([options.known_as(context), *options.groups_of(context)])
     return Caller(agent, options.owner_of(context), context.tenant or request.tenant, names)
 
 
@@ -106,8 +112,10 @@ def describe_call(
     configuration = SendMessageConfiguration()
     configuration.CopyFrom(request.configuration)
     configuration.ClearField("task_push_notification_config")
+    known_as = options.known_as(context) if context.user.is_authenticated else ""
     described: dict[str, Any] = {
         "user": context.user.user_name,
+        "known_as": known_as if known_as != context.user.user_name else "",
         "authenticated": context.user.is_authenticated,
         "scopes": list(getattr(auth, "scopes", [])),
         "groups": sorted(options.groups_of(context)),

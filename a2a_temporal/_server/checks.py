@@ -16,7 +16,15 @@ from a2a.utils.task import validate_history_length
 from google.protobuf.json_format import ParseError, SerializeToJsonError
 from google.protobuf.struct_pb2 import Struct, Value
 
+from a2a_temporal._log.hitl import answers_of
 from a2a_temporal._log.protojson import check_depth, digest, from_json, to_json
+from a2a_temporal._log.published import requests_in
+from a2a_temporal._log.requests import (
+    APPROVALS_EXTENSION,
+    ContradictionError,
+    RefusedError,
+    speaker_of,
+)
 from a2a_temporal._log.state import Accepted, LogState
 
 _LEAST_BYTES = 2  # of a value, however it is encoded
@@ -154,6 +162,34 @@ def check_context(state: LogState, message: Message) -> None:
             f"Task {state.task.id} belongs to context {known!r}, the message names {named!r}. Name "
             "the task's own, or none; to begin a task, give the message its own messageId."
         )
+
+
+def check_answers(state: LogState, message: Message, request: dict[str, Any]) -> None:
+    """Check that a message to a task with open requests is read as a whole, or not sent at all.
+
+    What else keeps an answer from counting is for the workflow to say: it may have moved on.
+
+    Raises:
+        InvalidParamsError: The message says two things, or more than is read.
+    """
+    if message.message_id in state.reports:
+        raise InvalidParamsError(
+            f"messageId {message.message_id!r} is that of a message of the agent. Give every "
+            "message its own id."
+        )
+    requests = requests_in(state)
+    if not requests:
+        return
+    if APPROVALS_EXTENSION in message.metadata:
+        raise InvalidParamsError(
+            f"Answers are not read from the metadata {APPROVALS_EXTENSION}. Send a data part."
+        )
+    try:
+        answers_of(message, requests, speaker_of(request))
+    except ContradictionError as error:
+        raise InvalidParamsError(str(error)) from error
+    except RefusedError:
+        return
 
 
 def check_same(known: Accepted | None, message: Message) -> None:

@@ -32,6 +32,8 @@ class HandlerOptions:
             empty. Changing it hides the tasks made under the old one.
         owner_of: Tells whose tasks a caller sees.
         groups_of: Tells the groups an authenticated caller belongs to, as approvers are named by.
+        known_as: Tells the name under which an authenticated caller decides, where that is not the
+            user's name: every way to answer must give a person the same one.
         idempotent_sends: A repeated first message (same messageId, owner and tenant) returns the
             task it made, for as long as the namespace keeps closed workflows. Off, each makes a
             task of its own. A message to a task may never reuse a messageId of it for other
@@ -78,6 +80,7 @@ class HandlerOptions:
     agent: str = ""
     owner_of: Callable[[ServerCallContext], str] = user_name
     groups_of: Callable[[ServerCallContext], frozenset[str]] = no_groups
+    known_as: Callable[[ServerCallContext], str] = user_name
     idempotent_sends: bool = True
     validate_input_modes: bool = False
     client_task_ids: bool | str = False

@@ -1,10 +1,9 @@
 """One task as the people see it whom it waits for, and the query that finds such tasks."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timezone
-from typing import Literal
+from typing import Any, Literal
 
-from a2a.types.a2a_pb2 import Message, Role
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
 from temporalio.converter import DataConverter
@@ -13,18 +12,20 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.entries import MessageEntry, now_text, parse_signal
 from a2a_temporal._log.history import keeps_its_id
 from a2a_temporal._log.indexing import keyword
+from a2a_temporal._log.names import ANYONE, indexed_name, normal, normals
 from a2a_temporal._log.payloads import decoded
+from a2a_temporal._log.published import agent_messages, published, requests_in
 from a2a_temporal._log.reading import converter_of, read_log
 from a2a_temporal._log.requests import (
-    ANYONE,
     Answer,
     OpenRequest,
     RefusedError,
     Verdict,
+    asks,
     check_entitled,
-    open_requests,
     parse_answer,
     parse_decision,
+    speaker_of,
 )
 from a2a_temporal._log.state import LogState
 from a2a_temporal._server.visibility import quote
@@ -54,21 +55,34 @@ class Person:
     operator: bool = False
     tenant: str | None = None
 
+    def __post_init__(self) -> None:
+        """Check the types, as names come from files, headers and claims."""
+        names: list[Any] = [self.name, *self.groups]
+        if isinstance(self.groups, str) or not all(isinstance(each, str) for each in names):
+            raise TypeError(f"Person takes a name and a tuple of groups, got {names!r:.200}")
+
     @property
     def names(self) -> tuple[str, ...]:
         """Every name by which a request may address this person."""
-        return tuple(name for name in (self.name, *self.groups) if name)
+        return tuple(name for name in (self.name, *self.groups) if normal(name))
 
     def may_see(self, state: LogState) -> bool:
         """Say whether a task exists for this person."""
         if self.tenant is not None and state.start.tenant != self.tenant:
             return False
-        return (
-            self.operator
-            or state.start.owner == self.name
-            or ANYONE in state.approvers
-            or bool(state.approvers.intersection(self.names))
-        )
+        return self.decides_all(state) or self.was_asked(state)
+
+    def decides_all(self, state: LogState) -> bool:
+        """Say whether a task is this person's own, or this is an operator."""
+        return self.operator or (bool(self.name) and state.start.owner == self.name)
+
+    def is_asked(self, state: LogState) -> bool:
+        """Say whether a request is open that names this person, a group of theirs, or everybody."""
+        return not state.terminal and bool(normals([*self.names, ANYONE]) & state.asking)
+
+    def was_asked(self, state: LogState) -> bool:
+        """Say whether this person, or a group of theirs, was ever asked to decide in a task."""
+        return ANYONE in state.approvers or bool(normals(state.approvers) & normals(self.names))
 
 
 @dataclass(frozen=True)
@@ -83,13 +97,22 @@ class Pending:
 class Waiting:
     """A task: its folded log, the requests open in it, the answers not looked at yet.
 
-    ``version`` changes with whatever is written into the task's history, but for workflow tasks.
+    ``past`` says that nothing is open any more for the person who looks: only what was decided is
+    theirs to see. ``version`` changes with whatever is written into the task's history, but for
+    workflow tasks.
     """
 
     state: LogState
     requests: list[OpenRequest]
     pending: list[Pending] = field(default_factory=list[Pending])
     version: str = ""
+    past: bool = False
+
+    @property
+    def problems(self) -> list[str]:
+        """What of its requests and records cannot be read, in words."""
+        said = agent_messages(self.state)
+        return [problem for message in said for problem in published(message).problems]
 
     @property
     def task_id(self) -> str:
@@ -109,35 +132,10 @@ class Waiting:
         return any(each.id == request_id for each in self.requests)
 
 
-def is_the_agents(state: LogState, message: Message) -> bool:
-    """Say whether a message of a task is the agent's: only those report decisions.
-
-    What a client sent is not, whatever role and metadata it wrote into it.
-    """
-    return message.role != Role.ROLE_USER and message.message_id not in state.accepted
-
-
-def agent_messages(state: LogState) -> list[Message]:
-    """Return what the agent's side has said so far, in order."""
-    said = [*state.task.history, state.task.status.message]
-    return [message for message in said if is_the_agents(state, message)]
-
-
-def requests_in(state: LogState) -> list[OpenRequest]:
-    """Return the requests that are open in a task.
-
-    A client's message that the workflow has yet to read moves the status message to the history:
-    what that asked is open still.
-    """
-    if state.task.status.HasField("message"):
-        return open_requests(state.task.status.message)
-    said = [message for message in state.task.history if is_the_agents(state, message)]
-    return open_requests(said[-1]) if said and (state.interrupted or state.answers) else []
-
-
-def why_not(person: Person, request: OpenRequest) -> str:
+def why_not(person: Person, request: OpenRequest, state: LogState) -> str:
     """Return why this person cannot decide or answer a request now; empty when they can."""
     try:
+        check_asked(person, request, state)
         check_entitled(
             request,
             Answer(
@@ -151,6 +149,17 @@ def why_not(person: Person, request: OpenRequest) -> str:
     except RefusedError as refused:
         return str(refused)
     return ""
+
+
+def check_asked(person: Person, request: OpenRequest, state: LogState) -> None:
+    """Check that a request is open for this person; one that names nobody is for the task's owner.
+
+    Raises:
+        RefusedError: It is for others.
+    """
+    if not person.decides_all(state) and not asks(request, person.names):
+        asked = ", ".join(request.approvers) or state.start.owner or "whoever made the task"
+        raise RefusedError(f"{request.id!r} is asked of {asked}.")
 
 
 async def read_waiting(client: Client, task_id: str) -> Waiting:
@@ -183,7 +192,9 @@ def waiting_query(person: Person, view: View = "decide") -> str:
     if view == "asked":
         conditions.append(own)
     elif not person.operator:
-        names = ", ".join(quote(name) for name in (*person.names, ANYONE))
+        # In the form in which names are compared, and as writers in other languages may have it.
+        known = dict.fromkeys([*map(indexed_name, person.names), *person.names, ANYONE])
+        names = ", ".join(map(quote, known))
         named = f"{wire.APPROVERS_ATTRIBUTE} IN ({names})"
         conditions.append(f"({named} OR ({own} AND {wire.APPROVERS_ATTRIBUTE} IS NULL))")
     return " AND ".join(conditions)
@@ -226,6 +237,5 @@ async def _answer_in(event: HistoryEvent, converter: DataConverter) -> Answer | 
     entry = parse_signal(name, value)
     if isinstance(entry, MessageEntry):
         text = "\n".join(part.text for part in entry.message.parts if part.text)
-        by = str(entry.request.get("user", ""))
-        return Answer("answer", by=by, door="a2a", answer=text, token=entry.message.message_id)
+        return replace(speaker_of(entry.request), answer=text, token=entry.message.message_id)
     return None

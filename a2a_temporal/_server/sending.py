@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -28,13 +28,20 @@ from a2a_temporal._log.state import LogState, begin
 from a2a_temporal._server import push_configs
 from a2a_temporal._server.call import Caller, describe_call
 from a2a_temporal._server.checks import (
+    check_answers,
     check_content,
     check_context,
     check_message,
     check_same,
     check_task_id,
 )
-from a2a_temporal._server.engine_errors import SHOWN_WITHIN, UnavailableError, answered, within
+from a2a_temporal._server.engine_errors import (
+    SHOWN_WITHIN,
+    UnavailableError,
+    answered,
+    not_found,
+    within,
+)
 from a2a_temporal._server.follower import Reader
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.push_configs import PushConfigs
@@ -200,8 +207,12 @@ class Sending:
         push: TaskPushNotificationConfig | None,
     ) -> AsyncGenerator[Sent]:
         """Send a further message; followed from before it, so that nothing it makes is missed."""
-        state = await self._tasks.read(scope, message.task_id)
+        scope, state = await self._answered_task(scope, message)
         check_context(state, message)
+        if message.message_id not in state.accepted:
+            check_answers(state, message, request)
+        if not scope.owns(state):
+            request = {**request, "guest": True}
         if state.terminal and message.message_id not in state.accepted:
             raise ended(state)
         if push and not scope.owns(state):
@@ -221,6 +232,22 @@ class Sending:
                 yield _repeated(reader, turn)
             else:
                 yield Sent(reader, turn, lambda: with_message(before, message))
+
+    async def _answered_task(self, scope: Caller, message: Message) -> tuple[Caller, LogState]:
+        """Return the task that a message is for, and the caller as one who may see it.
+
+        Whoever repeats an answer that is in the log may see what became of it.
+
+        Raises:
+            TaskNotFoundError: There is no such task for this caller.
+        """
+        repeating = replace(scope, repeats=True)
+        state = await self._tasks.read(repeating, message.task_id)
+        if message.message_id in state.accepted:
+            return repeating, state
+        if not scope.may_see(state):
+            raise not_found(message.task_id)
+        return scope, state
 
     async def _turn_of(self, reader: Reader, message: Message) -> int:
         """Wait until a sent message shows in the log and return the turn it opens.

@@ -16,6 +16,7 @@ from temporalio.testing import TimeSkipper
 from temporalio.worker import Worker
 
 from a2a_temporal._agent import Agent
+from a2a_temporal._log.published import agent_messages, record_in, requests_in
 from a2a_temporal._log.reading import read_log
 from a2a_temporal._log.requests import (
     Answer,
@@ -23,12 +24,10 @@ from a2a_temporal._log.requests import (
     Record,
     RefusedError,
     Verdict,
-    record_in,
 )
 from a2a_temporal._log.state import LogState, state_name
 from a2a_temporal._server.approvals import Approvals, Outcome, Person
 from a2a_temporal._server.handler import TemporalRequestHandler
-from a2a_temporal._server.parked import agent_messages, requests_in
 from a2a_temporal._server.plain import PlainWorkflow
 from a2a_temporal._testing.callers import believing, headers_of, middleware
 from a2a_temporal._testing.cards import URL, card_of, served

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from temporalio import workflow
 
@@ -10,17 +10,20 @@ with workflow.unsafe.imports_passed_through():
     from a2a.types.a2a_pb2 import Message
 
     from a2a_temporal._log.requests import Answer, OpenRequest, Record, answered_text
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+    from a2a_temporal._worker.details import DetailsType, changes_between
 
 
 @dataclass
 class Case:
-    """An open request together with what only the workflow knows of it."""
+    """An open request together with what only the workflow knows of it.
+
+    ``asked`` and ``original`` are its summary and details as they were before anybody changed them.
+    """
 
     request: OpenRequest
-    adapter: "TypeAdapter[Any] | None" = None
+    asked: str = ""
+    original: Any = None
+    type: DetailsType | None = None
     outcome: str = ""
     records: list[Record] = field(default_factory=list[Record])
     answer: Any = None
@@ -29,17 +32,18 @@ class Case:
 
     def kept_text(self, answer: Answer) -> str:
         """Return what the record of an answer quotes: never what may be a credential."""
+        beside = answer.comment if answer.answer is not None else ""
         if self.request.kind == "auth" or answer.door == "a2a":
-            return ""
-        return answered_text(self.answer)
+            return beside
+        told = answered_text(self.answer)
+        return f"{told} — {beside}" if beside and beside != told else told
 
     def progress(self, record: Record) -> str:
         """Return what a decision has brought about in words."""
-        who = record.by or "An operator"
         verb = "approved" if record.decision == "approve" else "rejected"
-        text = f"{who} {verb}: {record.summary}"
+        text = f"{record.who} {verb}: {record.summary}"
         if record.changed_details:
-            text += " (with changes)"
+            text += f" (with changes: {changes_between(record.before, record.details)})"
         if not self.outcome:
             text += f" ({len(self.request.records)} of {self.request.quorum})"
         return text + (f" — {record.comment}" if record.comment else "")

@@ -58,7 +58,7 @@ def _facts(request: OpenRequest, owner: str) -> list[str]:
     if request.deadline:
         facts.append(f"- **Until** {_moment(request.deadline)}")
     facts += [
-        f"- {_line(record.by) or 'An operator'} **{_PAST.get(record.decision, record.decision)}**, "
+        f"- {_line(record.who)} **{_PAST.get(record.decision, record.decision)}**, "
         f"{_moment(record.at)}"
         for record in request.records
     ]

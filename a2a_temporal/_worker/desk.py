@@ -4,6 +4,7 @@ Every answer that arrives is worked on here, one at a time, after all signals of
 in the log. What it changes, or why it changes nothing, is published as one status event.
 """
 
+import contextlib
 from collections import deque
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -19,7 +20,9 @@ with workflow.unsafe.imports_passed_through():
 
     from a2a_temporal._log import wire
     from a2a_temporal._log.entries import now_text
+    from a2a_temporal._log.exact import exact
     from a2a_temporal._log.hitl import HITL_EXTENSION, answers_of, request_payload
+    from a2a_temporal._log.names import indexed_name
     from a2a_temporal._log.protojson import from_json
     from a2a_temporal._log.requests import (
         APPROVALS_EXTENSION,
@@ -28,19 +31,25 @@ with workflow.unsafe.imports_passed_through():
         Record,
         RefusedError,
         Verdict,
+        asks,
         check_entitled,
         check_fits,
+        details_hash,
         find,
         kinds_for,
         parse_answer,
         parse_decision,
         record_of,
+        rule_record,
+        speaker_of,
     )
+    from a2a_temporal._log.reserved import is_reserved
     from a2a_temporal._worker.case import Case, how_to_answer, question
     from a2a_temporal._worker.current_details import current_details
-    from a2a_temporal._worker.details import validated
+    from a2a_temporal._worker.details import changes_between, validated
     from a2a_temporal._worker.received import on_signal
     from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
+    from a2a_temporal.errors import PublicError
 
 _APPROVERS = SearchAttributeKey.for_keyword_list(wire.APPROVERS_ATTRIBUTE)
 _PAUSE = timedelta(milliseconds=1)
@@ -125,11 +134,11 @@ class Desk:
         if self._log.step.full:
             await workflow.sleep(_PAUSE, summary="Further answers")
 
-    def open(self, case: Case, text: str) -> None:
+    def open(self, case: Case, text: str, *, record: Record | None = None) -> None:
         """Put a request on the desk and tell everybody."""
         self._cases.append(case)
         case.shown_at = workflow.now()
-        self.publish(text)
+        self.publish(text, record=record)
 
     def identify(self, request: OpenRequest) -> None:
         """Give a request its id, such as ``approval-1``; what was said to an earlier one is void.
@@ -147,21 +156,63 @@ class Desk:
         if case in self._cases:
             self._cases.remove(case)
 
-    def withdraw_all(self) -> None:
-        """Take every request off the desk and tell everybody: nobody is left who waits for it."""
-        asked = [request.summary for request in self.open_requests]
-        self._cases.clear()
-        self.publish(f"No longer asked: {' '.join(asked)}")
+    def take_back(self, case: Case, rule: str) -> None:
+        """Take a request off the desk that nobody waits for any more, and tell everybody.
+
+        Args:
+            case: The request.
+            rule: Why, for the record.
+        """
+        if case in self._cases:
+            # A task that has no room for it in this step ends all the same.
+            with contextlib.suppress(PublicError):
+                self.close(case, "withdraw", rule)
+
+    def take_back_all(self, rule: str) -> None:
+        """Take every request off the desk, as :meth:`take_back` does."""
+        for case in list(self._cases):
+            self.take_back(case, rule)
+
+    def close(
+        self,
+        case: Case,
+        decision: str,
+        rule: str,
+        *,
+        text: str = "",
+        ends_as: TaskState | None = None,
+    ) -> Record:
+        """Take a request off the desk that no person has decided, tell everybody, and record it.
+
+        Args:
+            case: The request.
+            decision: What became of it.
+            rule: What has decided that.
+            text: What everybody is told.
+            ends_as: The state in which the task ends with it.
+        """
+        self.withdraw(case)
+        record = rule_record(case.request, decision, rule, at=now_text(workflow.now()))
+        self.publish(
+            text or f"No longer asked: {case.request.summary}", record=record, state=ends_as
+        )
+        return record
 
     def publish(
-        self, text: str, *, record: Record | None = None, refused: str = "", token: str = ""
+        self,
+        text: str,
+        *,
+        record: Record | None = None,
+        refused: str = "",
+        token: str = "",
+        state: TaskState | None = None,
     ) -> None:
         """Emit the task's present state with a text, the open requests and what just happened."""
         if self._log.state.terminal:
             return
         about: dict[str, Any] = {"requests": [each.to_json() for each in self.open_requests]}
         if record is not None:
-            about["record"] = vars(record)
+            about["record"] = {key: each for key, each in vars(record).items() if each is not None}
         if refused:
             about["refused"] = refused
         if token:
@@ -173,11 +224,11 @@ class Desk:
         message = Message(
             message_id=str(workflow.uuid4()),
             role=Role.ROLE_AGENT,
-            parts=[Part(text=text), *self._detail_parts()],
+            parts=[Part(text=text), *self._detail_parts(record)],
             extensions=sorted(payloads),
             metadata=from_json(payloads, Struct()),
         )
-        status = TaskStatus(state=self._state(), message=message)
+        status = TaskStatus(state=state or self._state(), message=message)
         self._log.emit(TaskStatusUpdateEvent(status=status))
         self._shown = (message.message_id, self._ids())
         self._index_approvers()
@@ -231,33 +282,34 @@ class Desk:
             self._refuse(refused, token)
 
     def _on_message(self, received: ReceivedMessage) -> None:
-        if not self._cases:
-            self.messages.append(received)
-            return
         request = received.request
-        speaker = Answer(
-            "answer",
-            by=str(request.get("user", "")),
-            groups=tuple(str(each) for each in request.get("groups", [])),
-            verified=bool(request.get("authenticated", False)),
-            door="a2a",
-        )
+        if not self._cases:
+            if not request.get("guest"):
+                self.messages.append(received)
+            elif not self._log.state.terminal:
+                self._refuse(RefusedError("Nothing waits for an answer of yours."))
+            return
         try:
-            answers = answers_of(received.message, self.open_requests, speaker)
-            self._receive(answers, received.message)
+            answers = answers_of(received.message, self.open_requests, speaker_of(request))
+            self._receive(answers, received.message, guest=bool(request.get("guest")))
         except RefusedError as refused:
             self._refuse(refused)
 
-    def _receive(self, answers: list[Answer], message: Message | None = None) -> None:
-        """Let answers count: all of them, or none."""
+    def _receive(
+        self, answers: list[Answer], message: Message | None = None, *, guest: bool = False
+    ) -> None:
+        """Let answers count: all of them, or none. A guest is asked by name, or is not asked."""
         if self._log.state.terminal:
             raise RefusedError("The task has ended.")
         checked = [(self._case_for(answer), answer) for answer in answers]
+        for case, answer in checked:
+            if guest and not asks(case.request, [answer.by, *answer.groups]):
+                raise RefusedError(f"{case.request.id!r} is asked of others.")
         changed = [self._check(case, answer) for case, answer in checked]
         for (case, answer), details in zip(checked, changed, strict=True):
             if answer.verdict == "comment":
                 record = record_of(case.request, answer, at=now_text(workflow.now()))
-                text = f"{answer.by or 'An operator'} commented: {answer.comment}"
+                text = f"{record.who} commented: {answer.comment}"
                 self.publish(text, record=record, token=answer.token)
                 continue
             case.message = message
@@ -282,6 +334,8 @@ class Desk:
         elif record.changed_details:
             # Whoever has seen the old details must not approve the new ones unseen.
             self.identify(case.request)
+            changes = changes_between(case.original, case.request.details)
+            case.request.summary = f"{case.asked} (changed by {record.who}: {changes})"
             case.shown_at = workflow.now()
             text += f" It is {case.request.id} now. {how_to_answer(case.request)}"
         self.publish(text, record=record, token=answer.token)
@@ -305,19 +359,20 @@ class Desk:
         check_entitled(case.request, answer)
         if answer.details is None or answer.verdict != "approve":
             return None
-        if case.adapter is None:
-            return answer.details
-        return validated(case.adapter, answer.details)
+        if case.type is None:
+            return exact(answer.details)
+        return validated(case.type, answer.details)
 
     def _decide(self, case: Case, answer: Answer, changed: Any) -> Record:
         request = case.request
-        if changed is not None and changed != request.details:
+        before = None
+        if changed is not None and details_hash(changed) != details_hash(request.details):
             # What was approved so far was something else.
             request.records.clear()
-            request.details = changed
+            before, request.details = request.details, changed
         else:
             answer = replace(answer, details=None)
-        record = record_of(request, answer, at=now_text(workflow.now()))
+        record = record_of(request, answer, at=now_text(workflow.now()), before=before)
         request.records.append(record)
         case.records = list(request.records)
         if answer.verdict == "reject":
@@ -337,7 +392,9 @@ class Desk:
         if log.terminal or self._log.ending:
             return False
         shown, ids = self._shown
-        ours = log.interrupted and bool(shown) and log.task.status.message.message_id == shown
+        status = log.task.status.message
+        ours = log.interrupted and bool(shown) and status.message_id == shown
+        ours = ours and is_reserved(status)  # an agent may have used its id
         if self._cases:
             return not ours or ids != self._ids()
         if self._log.agent_asks is None:
@@ -379,18 +436,22 @@ class Desk:
             return TaskState.TASK_STATE_AUTH_REQUIRED
         return TaskState.TASK_STATE_INPUT_REQUIRED
 
-    def _detail_parts(self) -> list[Part]:
-        return [
-            from_json({"data": {"request": each.id, "details": each.details}}, Part())
+    def _detail_parts(self, record: Record | None) -> list[Part]:
+        told = [
+            {"request": each.id, "details": each.details}
             for each in self.open_requests
             if each.details is not None
         ]
+        if record is not None and record.changed_details:
+            about = {"details": record.details, "before": record.before}
+            told.insert(0, {"request": record.request, **about})
+        return [from_json({"data": each}, Part()) for each in told]
 
     def _index_approvers(self) -> None:
         # Where nobody is named, the one who made the task is asked.
         owner = self._log.state.start.owner
         asked = [each.approvers or [owner] for each in self.open_requests]
-        approvers = sorted({name for names in asked for name in names if name})
+        approvers = sorted({indexed_name(name) for names in asked for name in names if name})
         if approvers != self._approvers and self._log.state.start.search_attributes:
             self._approvers = approvers
             workflow.upsert_search_attributes([_APPROVERS.value_set(approvers)])

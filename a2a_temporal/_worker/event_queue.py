@@ -27,6 +27,7 @@ from google.protobuf.json_format import ParseError
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import entry_time
 from a2a_temporal._log.protojson import StreamEvent, check_depth, event_to_json, timestamp
+from a2a_temporal._log.reserved import PREFIX, strip_event
 from a2a_temporal._log.state import INTERRUPTED_STATES, TERMINAL_STATES
 from a2a_temporal._worker.pace import Pace
 from a2a_temporal._worker.sending import Send
@@ -125,6 +126,12 @@ class PublishingQueue(EventQueue):
             await asyncio.sleep(0)  # where an agent that does nothing else can be canceled
             return
         self._check(event)
+        if strip_event(event):
+            logger.warning(
+                "Metadata under %s… was taken out of an event that an agent published: only the "
+                "workflow says what is asked and decided",
+                PREFIX,
+            )
         published = self._without_repetition(_complete(event))
         written = event_to_json(published)
         size = self._measure(written)

@@ -144,7 +144,8 @@ async def _end(run: TaskRun, code: "asyncio.Task[Any]") -> Any:
         return await _fail(run, asyncio.CancelledError("The workflow canceled itself"))
     failure = code.exception()
     if failure is None:
-        return await _finish(run, code.result())
+        forgotten = run.failure or run.forgotten
+        return await (_fail(run, forgotten) if forgotten else _finish(run, code.result()))
     failure = _ungrouped(failure)
     if isinstance(failure, workflow.ContinueAsNewError) and run.hands_on:
         return await _switch(run)

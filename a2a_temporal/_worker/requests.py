@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
-from a2a_temporal._log.requests import Record
+from a2a_temporal._log.requests import RULE, Record
+from a2a_temporal._worker import arguments
 
 T = TypeVar("T")
 
@@ -33,14 +34,11 @@ class Approvers:
         exclude_requester: bool = False,
         verified_only: bool = False,
     ) -> None:
-        if quorum < 1:
-            raise ValueError(f"Approvers.quorum must be at least 1, got {quorum!r}.")
-        if any(not name for name in names):
-            raise ValueError("Approvers takes names of people or groups, got an empty one.")
-        object.__setattr__(self, "names", names)
-        object.__setattr__(self, "quorum", quorum)
-        object.__setattr__(self, "exclude_requester", exclude_requester)
-        object.__setattr__(self, "verified_only", verified_only)
+        flags = {"exclude_requester": exclude_requester, "verified_only": verified_only}
+        object.__setattr__(self, "names", arguments.names("Approvers", names))
+        object.__setattr__(self, "quorum", arguments.quorum("Approvers", quorum))
+        for name, value in flags.items():
+            object.__setattr__(self, name, arguments.flag(f"Approvers.{name}", value))
 
 
 @dataclass(frozen=True)
@@ -81,17 +79,36 @@ class Escalate:
         timeout: timedelta | None = None,
         then: "OnTimeout | None" = None,
     ) -> None:
-        if not names or any(not name for name in names):
+        if not names:
             raise ValueError("Escalate takes names of people or groups to escalate to, at least 1.")
-        if quorum < 1:
-            raise ValueError(f"Escalate.quorum must be at least 1, got {quorum!r}.")
-        object.__setattr__(self, "names", names)
-        object.__setattr__(self, "quorum", quorum)
-        object.__setattr__(self, "timeout", timeout)
-        object.__setattr__(self, "then", then or Expire())
+        object.__setattr__(self, "names", arguments.names("Escalate", names))
+        object.__setattr__(self, "quorum", arguments.quorum("Escalate", quorum))
+        object.__setattr__(self, "timeout", arguments.duration("Escalate.timeout", timeout))
+        object.__setattr__(self, "then", rule_of("Escalate.then", then))
 
 
 OnTimeout = Expire | Reject | Approve | Escalate
+
+
+def rule_of(name: str, value: Any) -> OnTimeout:
+    """Return what happens when time runs out.
+
+    Raises:
+        TypeError: It is none of the rules, or a rule's class.
+    """
+    if value is None:
+        return Expire()
+    if not isinstance(value, (Expire, Reject, Approve, Escalate)):
+        raise TypeError(
+            f"{name} must be Expire(), Reject(), Approve() or Escalate(...), got {value!r:.200}."
+        )
+    return value
+
+
+def rule_text(rule: OnTimeout) -> str:
+    """Return how a record names a rule."""
+    named = ", ".join(map(repr, rule.names)) if isinstance(rule, Escalate) else ""
+    return f"on_timeout={type(rule).__name__}({named})"
 
 
 @dataclass(frozen=True)
@@ -101,8 +118,9 @@ class Decision(Generic[T]):
     Attributes:
         approved: Whether to go ahead.
         outcome: ``approved`` or ``rejected`` by people, ``timed_out`` by the clock.
-        details: What was decided on, with the approver's changes if there were any.
-        records: The answers that counted, in order.
+        details: What was decided on, as the log has it, with the approver's changes if there were
+            any.
+        records: The answers that counted, in order, and the rule where the clock has decided.
     """
 
     approved: bool
@@ -118,7 +136,7 @@ class Decision(Generic[T]):
     @property
     def decided_by(self) -> list[str]:
         """The people whose answers counted."""
-        return [each.by for each in self.records]
+        return [each.by for each in self.records if each.door != RULE]
 
     def __bool__(self) -> bool:
         return self.approved

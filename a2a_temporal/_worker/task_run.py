@@ -4,10 +4,11 @@ import asyncio
 import itertools
 import json
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextvars import ContextVar
 from datetime import timedelta
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
+from weakref import WeakSet
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
@@ -18,9 +19,17 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal import errors
     from a2a_temporal._log.entries import TaskStart, now_text
     from a2a_temporal._log.protojson import from_json
-    from a2a_temporal._log.requests import OpenRequest, RequestKind
+    from a2a_temporal._log.requests import (
+        OpenRequest,
+        Record,
+        RequestKind,
+        rule_record,
+        speaker_of,
+    )
     from a2a_temporal._log.state import TERMINAL_STATES
+    from a2a_temporal._worker import arguments
     from a2a_temporal._worker.agent_turns import AgentTurns
+    from a2a_temporal._worker.asking import Asking
     from a2a_temporal._worker.case import Case, question
     from a2a_temporal._worker.deadlines import deadline_text, until
     from a2a_temporal._worker.desk import Desk
@@ -31,9 +40,10 @@ with workflow.unsafe.imports_passed_through():
         Approvers,
         Decision,
         Escalate,
-        Expire,
         OnTimeout,
         Reject,
+        rule_of,
+        rule_text,
     )
     from a2a_temporal._worker.step import Step
     from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
@@ -89,6 +99,7 @@ class TaskRun:
         self._turns: AgentTurns | None = None
         self.hands_on: bool = False  # a new run is to take over; the guard sees to what it is given
         self._handed_on: Any = None
+        self._askings: WeakSet[Asking[Any]] = WeakSet()
         self._serving = asyncio.create_task(self._serve())
         # The loop is the workflow instance's own. A run id would not do: a replayer in this process
         # has instances of the same run.
@@ -161,6 +172,7 @@ class TaskRun:
         While a request is open, the text is told beside it and the task goes on waiting.
         """
         self.note_act()
+        arguments.told("text", text)
         if not self._desk.open_requests:
             self._log.emit_status(TaskState.TASK_STATE_WORKING, text)
         elif text:
@@ -213,37 +225,58 @@ class TaskRun:
 
     # -------------------------------------------------------------------- ask
 
-    async def require_input(
+    def require_input(
         self, question: str, *, choices: Sequence[str] = (), timeout: timedelta | None = None
-    ) -> str:
+    ) -> Coroutine[Any, Any, str]:
         """Ask a question and return the answer, as text: the task is INPUT_REQUIRED meanwhile.
 
         Args:
             question: Shown to the client and in the inbox.
             choices: Offered answers; others are still accepted.
             timeout: After it the task FAILS; by default the question waits for ever.
-        """
-        case = self._case("input", question, choices=list(choices), timeout=timeout)
-        await self._wait(case, question, timeout=timeout)
-        if not case.outcome:
-            self._expire(case)
-        if isinstance(case.answer, str):
-            return case.answer
-        return json.dumps(case.answer, sort_keys=True, ensure_ascii=False)
 
-    async def require_auth(self, text: str, *, timeout: timedelta | None = None) -> Message | None:
+        Raises:
+            TypeError, ValueError: An argument is not what it should be.
+        """
+        arguments.text("question", question)
+        offered = arguments.choices(choices)
+        arguments.duration("timeout", timeout)
+
+        async def ask() -> str:
+            case = self._case("input", question, choices=offered, timeout=timeout)
+            await self._wait(case, question, timeout=timeout)
+            if not case.outcome:
+                self._expire(case, "timeout")
+            if isinstance(case.answer, str):
+                return case.answer
+            return json.dumps(case.answer, sort_keys=True, ensure_ascii=False)
+
+        return self._asking("require_input", ask)
+
+    def require_auth(
+        self, text: str, *, timeout: timedelta | None = None
+    ) -> Coroutine[Any, Any, Message | None]:
         """Wait for a credential that is given out of band: the task is AUTH_REQUIRED meanwhile.
 
         The signal ``answer`` that names the request releases it, and so does a client's message,
         which is returned. Neither may carry the credential: both are kept in the history.
-        """
-        case = self._case("auth", text, timeout=timeout)
-        await self._wait(case, text, timeout=timeout)
-        if not case.outcome:
-            self._expire(case)
-        return case.message
 
-    async def require_approval(
+        Raises:
+            TypeError, ValueError: An argument is not what it should be.
+        """
+        arguments.text("text", text)
+        arguments.duration("timeout", timeout)
+
+        async def ask() -> Message | None:
+            case = self._case("auth", text, timeout=timeout)
+            await self._wait(case, text, timeout=timeout)
+            if not case.outcome:
+                self._expire(case, "timeout")
+            return case.message
+
+        return self._asking("require_auth", ask)
+
+    def require_approval(
         self,
         summary: str,
         *,
@@ -252,43 +285,56 @@ class TaskRun:
         timeout: timedelta | None = None,
         remind_every: timedelta | None = None,
         on_timeout: OnTimeout | None = None,
-    ) -> Decision[T]:
+    ) -> Coroutine[Any, Any, Decision[T]]:
         """Ask people to approve exactly this, and return what they decided.
 
         Args:
             summary: One line: what happens on a yes.
             details: What is approved, as a pydantic model, dataclass or JSON value. An approver may
-                change it; the changed details are validated and returned.
+                change it; the changed details are validated and returned. What is returned is what
+                the task's log holds and people have seen.
             approvers: Who may decide and how many must; whoever sees the task by default.
             timeout: How long they have; for ever by default.
             remind_every: Publish the request again after each such time; ever more rarely once the
                 history is as long as Temporal advises, after some 700 times.
             on_timeout: :class:`Expire` (the task FAILS; the default), :class:`Reject`,
                 :class:`Approve` or :class:`Escalate`.
-        """
-        rule = on_timeout or Expire()
-        approvers = approvers or Approvers()
-        case = self._case("approval", summary, timeout=timeout)
-        request = case.request
-        request.details, case.adapter, request.schema = details_of(details)
-        request.approvers = list(approvers.names)
-        request.quorum = approvers.quorum
-        if approvers.exclude_requester:
-            self._exclude_requester(request)
-        request.named = approvers.exclude_requester
-        request.verified_only = approvers.verified_only
-        await self._wait(case, question(request), timeout=timeout, remind_every=remind_every)
-        while not case.outcome and isinstance(rule, Escalate):
-            timeout = rule.timeout or timeout
-            request.approvers, request.records = list(rule.names), []
-            request.quorum = rule.quorum
-            request.deadline = deadline_text(timeout)
-            text = f"Escalated to {', '.join(rule.names)}: {question(request)}"
-            rule = rule.then
-            await self._wait(case, text, timeout=timeout, remind_every=remind_every)
-        return self._decision(case, rule, details)
 
-    async def run_agent(self, *, carried: Any = None) -> None:
+        Raises:
+            TypeError, ValueError: An argument is not what it should be.
+            ApplicationError: The log cannot hold the details exactly.
+        """
+        arguments.text("summary", summary)
+        arguments.duration("timeout", timeout)
+        arguments.duration("remind_every", remind_every)
+        rule = rule_of("on_timeout", on_timeout)
+        if on_timeout is not None and timeout is None:
+            raise ValueError("on_timeout says what happens after timeout: give that as well.")
+        asked = Approvers() if approvers is None else approvers
+        if not isinstance(asked, Approvers):  # pyright: ignore[reportUnnecessaryIsInstance] # an author writes it
+            raise TypeError(f"approvers must be Approvers(...), got {approvers!r:.200}.")
+        written, kind = details_of(details)
+
+        async def ask() -> Decision[T]:
+            case = self._case("approval", summary, timeout=timeout)
+            case.original, case.type = written, kind
+            request = case.request
+            request.details = written
+            request.schema = kind.schema() if kind is not None else None
+            request.approvers = list(asked.names)
+            request.quorum = asked.quorum
+            if asked.exclude_requester:
+                self._exclude_requester(request)
+            request.named = asked.exclude_requester
+            request.verified_only = asked.verified_only
+            text = question(request)
+            await self._wait(case, text, timeout=timeout, remind_every=remind_every)
+            last = await self._escalated(case, rule, timeout, remind_every)
+            return self._decision(case, last)
+
+        return self._asking("require_approval", ask)
+
+    def run_agent(self, *, carried: Any = None) -> Coroutine[Any, Any, None]:
         """Let the worker's ``AgentExecutor`` handle the task, turn by turn, until it has ended.
 
         A cancel, of the task or of this call alone, stops the agent first and is then let through.
@@ -300,25 +346,7 @@ class TaskRun:
         Args:
             carried: What the new run reads from :attr:`carried`, as JSON.
         """
-        if self._first is not None:
-            self._desk.messages.appendleft(self._first)
-            self._first = None
-        nothing_done = self._done_so_far() == self._begun
-
-        def continue_as_new() -> None:
-            # What the author's code has asked beside the agent, it would ask again.
-            may_begin_anew = nothing_done and self._desk.asked == self._begun[1]
-            if self._desk.open_requests or not (may_begin_anew or carried is not None):
-                return
-            if carried is None and self._acted:
-                return
-            self.continue_as_new(self.carried if carried is None else carried)
-
-        turns = AgentTurns(self._log, self._desk.messages, continue_as_new=continue_as_new)
-        self._turns = turns
-        await turns.run()
-        if turns.failure is not None:
-            raise turns.failure
+        return self._asking("run_agent", lambda: self._run_agent(carried))
 
     # ------------------------------------------------------------------- next
 
@@ -389,6 +417,11 @@ class TaskRun:
                 each.exception()
 
     @property
+    def forgotten(self) -> ApplicationError | None:
+        """The failure of a task whose code never awaited what it has called."""
+        return next((each.never_awaited() for each in self._askings if not each.awaited), None)
+
+    @property
     def agent_works(self) -> bool:
         """True while the agent has a turn, also one that is being stopped."""
         return self._turns is not None and self._turns.running
@@ -416,7 +449,7 @@ class TaskRun:
         """
         await self._log.settle()
         if self._desk.open_requests:
-            self._desk.withdraw_all()
+            self._desk.take_back_all("the new run of the workflow")
         self.continue_as_new(self._handed_on)
 
     # ---------------------------------------------------------------- helpers
@@ -429,10 +462,62 @@ class TaskRun:
         numbers = itertools.count(len(used) + 1)
         return next(each for each in map("artifact-{}".format, numbers) if each not in used)
 
+    async def _run_agent(self, carried: Any) -> None:
+        if self._first is not None:
+            self._desk.messages.appendleft(self._first)
+            self._first = None
+        nothing_done = self._done_so_far() == self._begun
+
+        def continue_as_new() -> None:
+            # What the author's code has asked beside the agent, it would ask again.
+            may_begin_anew = nothing_done and self._desk.asked == self._begun[1]
+            if self._desk.open_requests or not (may_begin_anew or carried is not None):
+                return
+            if carried is None and self._acted:
+                return
+            self.continue_as_new(self.carried if carried is None else carried)
+
+        turns = AgentTurns(self._log, self._desk.messages, continue_as_new=continue_as_new)
+        self._turns = turns
+        await turns.run()
+        if turns.failure is not None:
+            raise turns.failure
+
+    def _asking(
+        self, name: str, code: Callable[[], Coroutine[Any, Any, T]]
+    ) -> Coroutine[Any, Any, T]:
+        asking = Asking(name, code, self._note_lost)
+        self._askings.add(asking)
+        return asking
+
+    def _note_lost(self, failure: ApplicationError) -> None:
+        self.failure = self.failure or failure
+
+    async def _escalated(
+        self,
+        case: Case,
+        rule: OnTimeout,
+        timeout: timedelta | None,
+        remind_every: timedelta | None,
+    ) -> OnTimeout:
+        """Ask others, as long as nobody answers in time; returns the rule that counts then."""
+        request = case.request
+        while not case.outcome and isinstance(rule, Escalate):
+            timeout = rule.timeout or timeout
+            at = now_text(workflow.now())
+            record = rule_record(request, "escalate", rule_text(rule), at=at)
+            request.approvers, request.records = list(rule.names), []
+            request.quorum = rule.quorum
+            request.deadline = deadline_text(timeout)
+            text = f"Escalated to {', '.join(rule.names)}: {question(request)}"
+            rule = rule.then
+            await self._wait(case, text, timeout=timeout, remind_every=remind_every, record=record)
+        return rule
+
     def _exclude_requester(self, request: OpenRequest) -> None:
         """Let whoever made the task not decide, by whichever name an answer may call them."""
         request.excluded = self.owner
-        user = str(self._log.state.start.request.get("user", ""))
+        user = speaker_of(self._log.state.start.request).by
         if user != self.owner:
             request.requester = user
 
@@ -440,6 +525,8 @@ class TaskRun:
         self._under_way -= 1
 
     def _end(self, state: TaskState, text: str = "") -> None:
+        arguments.told("text", text)
+        self._desk.take_back_all("the end of the task")
         self._log.emit_status(state, text)
         self._desk.show()
 
@@ -477,7 +564,7 @@ class TaskRun:
             choices=choices or [],
         )
         self._desk.identify(request)
-        return Case(request)
+        return Case(request, asked=summary)
 
     async def _wait(
         self,
@@ -486,12 +573,13 @@ class TaskRun:
         *,
         timeout: timedelta | None,
         remind_every: timedelta | None = None,
+        record: Record | None = None,
     ) -> None:
         """Return once the request has an outcome or its deadline has passed."""
         self._desk.withdraw(case)
         remind_in = remind_every
         try:
-            self._desk.open(case, text)
+            self._desk.open(case, text, record=record)
             while not case.outcome:
                 left = until(case.request.deadline) if timeout is not None else None
                 if left is not None and left <= timedelta(0):
@@ -511,34 +599,37 @@ class TaskRun:
                     self._desk.show()
                     raise _too_late(case.request.summary)
         except asyncio.CancelledError:
-            self._desk.withdraw(case)
-            if workflow.cancellation_reason() is None:
-                # The author's own code no longer wants to know: a time-out of its, a race.
-                self._desk.publish(f"No longer asked: {case.request.summary}")
+            canceled = workflow.cancellation_reason() is not None
+            # Otherwise the author's own code no longer wants to know: a time-out of its, a race.
+            self._desk.take_back(case, "the cancel of the task" if canceled else "the workflow")
             raise
         finally:
             self._desk.withdraw(case)
 
-    def _expire(self, case: Case) -> NoReturn:
+    def _expire(self, case: Case, rule: str) -> NoReturn:
         text = f"Nobody answered in time: {case.request.summary}"
-        self.fail(text)
+        self._desk.withdraw(case)
+        self._desk.take_back_all("the end of the task")
+        failed = TaskState.TASK_STATE_FAILED
+        self._desk.close(case, "expire", rule, text=text, ends_as=failed)
         raise ApplicationError(text, type=errors.REQUEST_EXPIRED, non_retryable=True)
 
-    def _decision(self, case: Case, rule: OnTimeout, asked: T) -> Decision[T]:
+    def _decision(self, case: Case, rule: OnTimeout) -> Decision[Any]:
         request = case.request
-        if not case.outcome:
+        outcome = case.outcome
+        if not outcome:
             if not isinstance(rule, (Approve, Reject)):
-                self._expire(case)
-            verb = "approved" if isinstance(rule, Approve) else "rejected"
-            self._desk.publish(
-                f"Nobody answered in time, so it counts as {verb}: {request.summary}"
-            )
-            return Decision(isinstance(rule, Approve), "timed_out", asked, case.records)
-        details: Any = request.details
-        if case.adapter is not None:
-            details = case.adapter.validate_python(details)
-        approved = case.outcome == "approved"
-        return Decision(approved, "approved" if approved else "rejected", details, case.records)
+                self._expire(case, rule_text(rule))
+            yes = isinstance(rule, Approve)
+            verdict, verb = ("approve", "approved") if yes else ("reject", "rejected")
+            text = f"Nobody answered in time, so it counts as {verb}: {request.summary}"
+            record = self._desk.close(case, verdict, rule_text(rule), text=text)
+            case.records = [*case.records, record]
+        # What was hashed and shown, not what was given: they could only differ to somebody's harm.
+        details = request.details if case.type is None else case.type.read(request.details)
+        approved = outcome == "approved" or (not outcome and isinstance(rule, Approve))
+        ended: Literal["approved", "rejected"] = "approved" if approved else "rejected"
+        return Decision(approved, ended if outcome else "timed_out", details, case.records)
 
 
 def _too_late(summary: str) -> ApplicationError:

@@ -7,17 +7,12 @@ from typing import Any, Literal, cast
 from a2a.types.a2a_pb2 import Artifact, Message, Part, TaskState
 from google.protobuf.json_format import MessageToDict
 
-from a2a_temporal._log.requests import (
-    OpenRequest,
-    Record,
-    canonical,
-    details_hash,
-    handled_token,
-    record_in,
-)
+from a2a_temporal._log.names import same
+from a2a_temporal._log.published import handled_token, is_published, is_the_agents, record_in
+from a2a_temporal._log.requests import RULE, OpenRequest, Record, canonical, details_hash
 from a2a_temporal._log.state import LogState, state_name
 from a2a_temporal._server.approvals import records_of
-from a2a_temporal._server.parked import Person, Waiting, is_the_agents, why_not
+from a2a_temporal._server.parked import Person, Waiting, why_not
 from a2a_temporal.inbox._details_form import in_order
 
 _STATES = {
@@ -30,7 +25,15 @@ _STATES = {
     TaskState.TASK_STATE_CANCELED: "Canceled",
     TaskState.TASK_STATE_REJECTED: "Rejected by the agent",
 }
-_VERBS = {"approve": "approved", "reject": "rejected", "comment": "commented", "answer": "answered"}
+_VERBS = {
+    "approve": "approved",
+    "reject": "rejected",
+    "comment": "commented",
+    "answer": "answered",
+    "expire": "let expire",
+    "escalate": "escalated",
+    "withdraw": "took back",
+}
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ class Row:
     progress: str = ""
     note: str = ""
     quiet: bool = False
+    problem: str = ""
 
 
 def row_of(waiting: Waiting, person: Person) -> Row:
@@ -104,7 +108,8 @@ def row_of(waiting: Waiting, person: Person) -> Row:
     if not asked:
         note = "" if start.owner == person.name else f"asked by {start.owner or 'nobody known'}"
         summary = waiting.question or state_text(waiting.state)
-        return Row(waiting.task_id, start.agent, start.owner, summary, note=note)
+        problem = " ".join(waiting.problems)
+        return Row(waiting.task_id, start.agent, start.owner, summary, note=note, problem=problem)
     first = asked[0].request
     return Row(
         waiting.task_id,
@@ -117,6 +122,7 @@ def row_of(waiting: Waiting, person: Person) -> Row:
         progress=f"{len(first.records)} of {first.quorum}" if first.quorum > 1 else "",
         note=_note(asked[0], waiting, person),
         quiet=bool(asked[0].why_not) or bool(waiting.pending),
+        problem=" ".join(waiting.problems),
     )
 
 
@@ -125,10 +131,10 @@ def asked_of(waiting: Waiting, person: Person) -> list[Asked]:
     return [
         Asked(
             each,
-            why_not(person, each),
+            why_not(person, each, waiting.state),
             details_hash(each.details),
             person.name,
-            next((record for record in each.records if record.by == person.name), None),
+            next((record for record in each.records if same(record.by, person.name)), None),
         )
         for each in waiting.requests
     ]
@@ -141,6 +147,8 @@ def conversation_of(waiting: Waiting) -> list[Said]:
     if state.task.status.HasField("message"):
         messages.append(state.task.status.message)
     said = [_said(each, by_agent=is_the_agents(state, each)) for each in messages]
+    if waiting.past:
+        return [each for each in said if each.record]
     if said and said[-1].who == "agent" and state.interrupted:
         said.pop()
     return [each for each in said if each.pieces or each.record]
@@ -164,16 +172,18 @@ def verb(decision: str) -> str:
 def decided_text(state: LogState, request_id: str, person: Person) -> str:
     """Say who decided a request that is no longer open; empty when nobody did."""
     found = [each for each in records_of(state) if each.request == request_id]
-    counted = [each for each in found if each.decision != "comment"]
+    counted = [each for each in found if each.decision not in ("comment", "escalate")]
     if not counted:
         return ""
     last = counted[-1]
     if last.changed_details and state.interrupted:
         return (
-            f"{last.by or 'An operator'} has changed the details meanwhile, so they are asked "
+            f"{last.who} has changed the details meanwhile, so they are asked "
             "about again: see below."
         )
-    who = "You have" if last.by and last.by == person.name else f"{last.by or 'An operator'} has"
+    if last.door == RULE:
+        return f"This is closed since {last.at[11:16]} UTC: {last.by}."
+    who = "You have" if same(last.by, person.name) else f"{last.who} has"
     return f"{who} already {verb(last.decision)} this, at {last.at[11:16]} UTC."
 
 
@@ -189,6 +199,8 @@ def _said(message: Message, *, by_agent: bool) -> Said:
     record = record_in(message)
     if record is not None:
         return Said("decision", [], record)
+    if not is_published(message):
+        return Said("agent", pieces)
     if handled_token(message)[1]:
         return Said("refused", pieces[:1])
     # The details of a request stand in its own card.

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from a2a_temporal._log.exact import read_json
 from a2a_temporal._log.requests import PROPERTY_ORDER
 
 Kind = Literal["text", "long", "number", "integer", "boolean", "choice", "lines", "json", "group"]
@@ -251,7 +252,7 @@ def _value(form: FormField, text: str) -> Any:
         return None
     if form.kind == "json":
         try:
-            return json.loads(text)
+            return read_json(text)
         except ValueError as error:
             raise ValueError(f"This is not JSON: {error}.") from None
     return _scalar(form.kind, text)

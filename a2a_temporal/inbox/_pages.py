@@ -147,6 +147,7 @@ class Pages:
         parts = [
             part
             for artifact in waiting.state.task.artifacts[at : at + 1]
+            if not waiting.past
             for part in artifact.parts[index : index + 1]
         ]
         if not parts:

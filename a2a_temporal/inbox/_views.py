@@ -104,16 +104,20 @@ class Views:
             owner=state.start.owner,
             state=state_text(state),
             note=ASKS_NOTHING if state.start.plain and not state.terminal else "",
-            parked=state.interrupted,
+            parked=state.interrupted and not waiting.past,
             asked=asked,
             forms=forms,
             edited=edited,
+            problems=waiting.problems,
+            past=waiting.past,
             question=waiting.question if state.interrupted and not asked else "",
             conversation=conversation_of(waiting),
             artifacts=[
-                (each.name or each.artifact_id, pieces_of(each)) for each in state.task.artifacts
+                (each.name or each.artifact_id, pieces_of(each))
+                for each in state.task.artifacts
+                if not waiting.past
             ],
-            pending=waiting.pending,
+            pending=[] if waiting.past else waiting.pending,
             version=waiting.version,
             token=uuid.uuid4().hex,
             typed=typed,

@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 from starlette.requests import Request
 from starlette.responses import Response
 
+from a2a_temporal._log.names import normal
 from a2a_temporal._server.parked import Person
 from a2a_temporal.inbox._secrets import SHORTEST_SECRET, is_guessable
 
@@ -134,7 +135,7 @@ class BearerTokens:
                 f"Bearer tokens need at least {SHORTEST_SECRET} random characters, and none out of "
                 "an example. Make one: openssl rand -hex 32"
             )
-        if any(not each.name.strip() for each in people.values()):
+        if any(not normal(each.name) for each in people.values()):
             raise ValueError("A token has no name: its answers would be recorded as nobody's.")
         self._people = {
             _fingerprint(token): Person(
@@ -203,7 +204,7 @@ class ProxyHeaders:
     async def authenticate(self, request: Request) -> Person | None:
         """Believe the headers when the proxy sent them."""
         names = [each.strip() for each in request.headers.getlist(self._user_header)]
-        if len(names) != 1 or not names[0] or not self._from_proxy(request):
+        if len(names) != 1 or not normal(names[0]) or not self._from_proxy(request):
             return None
         given = request.headers.getlist(self._groups_header)
         groups = [group.strip() for each in given for group in each.split(",")]
@@ -245,7 +246,7 @@ class Anonymous:
         if not _is_local(request):
             raise SignInError("Without sign-in, this inbox is only for the machine it runs on.")
         name = values.get("name", "").strip()
-        if not name:
+        if not normal(name):
             raise SignInError("Give a name: answers are recorded under it.")
         groups = [each.strip() for each in values.get("groups", "").split(",")]
         request.session[_CLAIMED] = {"name": name, "groups": [each for each in groups if each]}
@@ -258,7 +259,7 @@ def _person(value: dict[str, Any]) -> Person:
     groups = cast("list[Any]", groups)
     name, tenant, operator = value["name"], value.get("tenant"), value.get("operator", False)
     for text in (name, *groups):
-        if not isinstance(text, str) or not text.strip():
+        if not isinstance(text, str) or not normal(text):
             raise TypeError(f"a name or a group must be a text, not {text!r}")
     if not isinstance(tenant, str | None) or not isinstance(operator, bool):
         raise TypeError("tenant must be a text, operator true or false")

@@ -14,6 +14,7 @@ from joserfc.errors import JoseError
 from starlette.requests import Request
 from starlette.responses import Response
 
+from a2a_temporal._log.names import normal
 from a2a_temporal._server.parked import Person
 from a2a_temporal.inbox.authenticators import SignInError
 
@@ -74,6 +75,8 @@ class OpenIdConnect:
         name_claim: The claim that names people as approvers are named. Take one that people cannot
             choose for themselves.
         groups_claim: The claim that lists groups; empty for none.
+        unverified_email: Believe an e-mail address that the provider does not call verified. By
+            default a name from the claim ``email`` counts only with ``email_verified: true``.
         scopes: What is asked for.
         lifetime: People are asked again after this long.
     """
@@ -86,11 +89,14 @@ class OpenIdConnect:
         client_secret: str = "",
         name_claim: str = "email",
         groups_claim: str = "groups",
+        unverified_email: bool = False,
         scopes: Sequence[str] = ("openid", "profile", "email"),
         lifetime: timedelta = timedelta(hours=8),
     ) -> None:
         self._name_claim = name_claim
         self._groups_claim = groups_claim
+        self._unverified_email = unverified_email
+        self._client_id = client_id
         self._lifetime = lifetime
         self._provider: Any = OAuth().register(
             name="provider",
@@ -127,23 +133,68 @@ class OpenIdConnect:
     async def finish(self, request: Request) -> None:
         """Exchange the code, check the ID token, and keep name and groups."""
         try:
-            token: dict[str, Any] = await self._provider.authorize_access_token(request)
+            # The issuer and the audience have to be there; Authlib looks at an audience only then.
+            metadata: dict[str, Any] = await self._provider.load_server_metadata()
+            token: dict[str, Any] = await self._provider.authorize_access_token(
+                request,
+                claims_options={
+                    "iss": {"essential": True, "values": [metadata.get("issuer")]},
+                    "aud": {"essential": True, "values": [self._client_id]},
+                },
+            )
         except OAuthError as error:
             raise SignInError(f"The sign-in did not work: {error.error}.") from error
-        except (httpx.HTTPError, JoseError, ValueError, KeyError, asyncio.TimeoutError) as error:
+        except (
+            httpx.HTTPError,
+            JoseError,
+            ValueError,
+            KeyError,
+            TypeError,
+            asyncio.TimeoutError,
+        ) as error:
             raise SignInError("The answer of the sign-in provider cannot be used.") from error
         claims: dict[str, Any] = dict(token.get("userinfo") or {})
-        name = claims.get(self._name_claim)
-        if not isinstance(name, str) or not name:
-            raise SignInError(f"The provider did not say who you are ({self._name_claim!r}).")
-        if self._name_claim == "email" and claims.get("email_verified") is False:
-            raise SignInError("Your e-mail address is not verified at the provider.")
-        given: Any = claims.get(self._groups_claim) if self._groups_claim else None
-        groups = cast("list[Any]", given) if isinstance(given, list) else []
+        name = _name_in(claims, self._name_claim)
+        if not _is_name(claims.get("sub")):
+            raise SignInError("The provider did not say who you are ('sub').")
+        if self._name_claim == "email" and not self._unverified_email:
+            _check_verified(claims)
+        groups = _groups_in(claims, self._groups_claim) if self._groups_claim else []
         # What the flow kept in the session has served its purpose.
         request.session.clear()
         request.session[_SIGNED_IN] = {
             "name": name,
-            "groups": [str(each) for each in groups],
+            "groups": groups,
             "until": time.time() + self._lifetime.total_seconds(),
         }
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(normal(value))
+
+
+def _name_in(claims: dict[str, Any], claim: str) -> str:
+    name = claims.get(claim)
+    if not _is_name(name):
+        raise SignInError(f"The provider did not say who you are ({claim!r}).")
+    return cast("str", name)
+
+
+def _check_verified(claims: dict[str, Any]) -> None:
+    """Let nobody in by an address that they may only have typed.
+
+    Only JSON's ``true`` counts: some providers write texts such as "false".
+    """
+    if claims.get("email_verified") is not True:
+        raise SignInError(
+            "Your e-mail address is not verified at the provider (email_verified is not true)."
+        )
+
+
+def _groups_in(claims: dict[str, Any], claim: str) -> list[str]:
+    """Return the groups; a claim that is there and no list of names is not taken for none."""
+    given: Any = claims.get(claim)
+    groups = cast("list[Any]", [] if given is None else given)
+    if not isinstance(given, (list, type(None))) or not all(map(_is_name, groups)):
+        raise SignInError(f"What the provider says of your groups ({claim!r}) is no list of names.")
+    return groups

@@ -36,6 +36,18 @@ async def test_the_first_workflow_of_the_authoring_page(
         assert (state_of(task), task.artifacts[0].parts[0].text) == ("completed", "bought")
 
 
+async def test_the_agent_of_the_approvals_page(
+    skipping: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expenses = _module(tmp_path, monkeypatch, "docs_expenses", _blocks("approvals.md")[0])
+    async with running_agent(skipping, expenses.agent) as agent:
+        task = await agent.send("Hotel Adlon, please")
+        for name in ("ann", "bob"):
+            await agent.approve(task, by=name, groups=["finance"])
+        task = await agent.settled(task)
+        assert task.artifacts[0].parts[0].text == "Paid 1250.5 to Hotel Adlon"
+
+
 async def test_the_test_of_the_testing_page(
     skipping: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -45,7 +57,7 @@ async def test_the_test_of_the_testing_page(
     await shown.test_the_cfo_decides_after_three_days(skipping)
 
 
-@pytest.mark.parametrize("page", ["authoring.md", "testing.md"])
+@pytest.mark.parametrize("page", ["approvals.md", "authoring.md", "testing.md"])
 def test_every_block_is_python(page: str) -> None:
     for block in _blocks(page):
         compile(f"async def shown():\n{_indented(block)}\n    pass\n", page, "exec")

@@ -20,7 +20,8 @@ from starlette.requests import Request
 from a2a_temporal._log.entries import EmissionEntry, TaskStart, parse_time
 from a2a_temporal._log.fold import fold
 from a2a_temporal._log.protojson import from_json
-from a2a_temporal._log.requests import APPROVALS_EXTENSION, OpenRequest, Record, open_requests
+from a2a_temporal._log.published import open_requests
+from a2a_temporal._log.requests import APPROVALS_EXTENSION, OpenRequest, Record
 from a2a_temporal._log.state import LogState, begin
 from a2a_temporal._server.parked import Person, Waiting
 from a2a_temporal.inbox import BearerTokens
@@ -174,7 +175,7 @@ def test_a_hostile_row_stays_text() -> None:
             view="decide",
             rows=[row_of(waiting, ANN)],
             total=1,
-            unreadable=1,
+            unreadable={"t-1": "It cannot be read here: no key."},
             first=0,
             next="",
             start="/",

@@ -26,6 +26,7 @@ from tests.support.serving import served
 
 LONG = b"{" + b" " * 4_000_000 + b"}"
 PACKED = gzip.compress(gzip.compress(LONG))
+ANN = {"email": "ann@example.com", "email_verified": True}
 
 
 class Provider:
@@ -34,7 +35,11 @@ class Provider:
     def __init__(self) -> None:
         self.key: Any = RSAKey.generate_key(2048)
         self.url = ""
-        self.claims: dict[str, Any] = {"email": "ann@example.com", "groups": ["finance", "board"]}
+        self.claims: dict[str, Any] = {
+            "email": "ann@example.com",
+            "email_verified": True,
+            "groups": ["finance", "board"],
+        }
         self.audience = "the-inbox"
         self.signing_key: Any = self.key
         self.instead: dict[str, Response] = {}
@@ -136,9 +141,13 @@ async def test_a_token_for_somebody_else_or_with_another_signature_is_refused(
     wrong: list[tuple[str, Any]] = [
         ("audience", "another-app"),
         ("signing_key", RSAKey.generate_key(2048)),
-        ("claims", {"email": ""}),
-        ("claims", {"email": "ann@example.com", "email_verified": False}),
-        ("claims", {"email": "ann@example.com", "nonce": "of another sign-in"}),
+        ("claims", ANN | {"nonce": "of another sign-in"}),
+        ("claims", ANN | {"azp": "the-inbox", "aud": "another-app"}),
+        ("claims", ANN | {"iss": "https://another.example"}),
+        ("claims", ANN | {"sub": ""}),
+        ("claims", ANN | {"sub": 7}),
+        *(("claims", ANN | {"email": name}) for name in ("", " ", "\u200b", 7, ["ann"], None)),
+        *(("claims", ANN | {"groups": some}) for some in ("finance", {"a": 1}, [7], [""], False)),
     ]
     for attribute, value in wrong:
         good = getattr(provider, attribute)
@@ -148,6 +157,24 @@ async def test_a_token_for_somebody_else_or_with_another_signature_is_refused(
             assert page.status == 401, (attribute, value)
             assert "Sign in" in (await visitor.get("/")).text
         setattr(provider, attribute, good)
+
+
+@pytest.mark.parametrize("verified", [False, "false", "true", 1, None, [], {"true": True}])
+async def test_an_address_counts_only_with_a_true_that_it_is_verified(
+    provider: Provider, verified: Any
+) -> None:
+    provider.claims["email_verified"] = verified
+    async with Visitor(await inbox_of(provider)) as visitor:
+        page = await signed_in(provider, visitor)
+        assert (page.status, "not verified at the provider" in page.text) == (401, True)
+    async with Visitor(await inbox_of(provider, unverified_email=True)) as visitor:
+        assert "ann@example.com" in (await signed_in(provider, visitor)).text
+
+
+async def test_an_address_of_which_nothing_is_said_is_not_verified(provider: Provider) -> None:
+    del provider.claims["email_verified"]
+    async with Visitor(await inbox_of(provider)) as visitor:
+        assert (await signed_in(provider, visitor)).status == 401
 
 
 async def test_a_callback_that_nobody_began_is_refused(provider: Provider) -> None:

@@ -1,0 +1,198 @@
+"""A message counts as a whole, or not at all: what it says twice or beside must not be lost."""
+
+from typing import Any
+
+import pytest
+from a2a.types import Message
+
+from a2a_temporal._log.hitl import HITL_EXTENSION, answers_of
+from a2a_temporal._log.protojson import from_json
+from a2a_temporal._log.requests import (
+    Answer,
+    ContradictionError,
+    OpenRequest,
+    RefusedError,
+    parse_answer,
+    parse_decision,
+)
+
+BASE = Answer("answer", by="ann", door="a2a")
+YES: dict[str, Any] = {"approved": True, "request": "approval-1"}
+NO: dict[str, Any] = {"approved": False, "request": "approval-1"}
+FILE = {"raw": "eA==", "filename": "x"}
+
+
+def _asked(*ids: str) -> list[OpenRequest]:
+    return [
+        OpenRequest(id=each, kind=each.split("-")[0], summary=each, asked_at="")  # pyright: ignore[reportArgumentType] # a literal
+        for each in ids
+    ]
+
+
+def _message(*parts: Any, hitl: Any = None) -> Message:
+    written = [
+        {"text": each} if isinstance(each, str) else {"data": each} if each is not FILE else each
+        for each in parts
+    ]
+    metadata = {} if hitl is None else {HITL_EXTENSION: hitl}
+    return from_json({"parts": written, "metadata": metadata}, Message())
+
+
+def _approvals(*approvals: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "tool_approval_response", "approvals": list(approvals), **more}
+
+
+HITL_YES = _approvals({"id": "approval-1", "approved": True})
+
+CONTRADICTIONS: list[Message] = [
+    _message("reject approval-1", YES),
+    _message("no", {"approved": True}),
+    _message("yes", NO),
+    _message("but only 100", YES),
+    _message(YES, "thanks"),
+    _message(YES, NO),
+    _message(YES, YES | {"details": {"amount": 1}}),
+    _message({"approved": True}, {"approved": True, "request": "approval-1", "comment": "x"}),
+    _message(YES, FILE),
+    _message("yes", FILE),
+    _message(FILE),
+    _message(YES, {"note": "see above"}),
+    *(_message({"approved": value}) for value in ("true", "yes", 1, 0, None, [True], {"a": True})),
+    *(_message({"decision": value}) for value in (True, "maybe", None, 1, ["approve"])),
+    _message({"approved": True, "decision": "reject"}),
+    _message(YES | {"id": "approval-2"}),
+    _message(YES | {"comment": "a", "reason": "b"}),
+    _message(YES | {"amount": 100}),
+    _message(YES | {"answer": "no"}),
+    _message(YES | {"comment": 7}),
+    _message({"approved": True, "request": 1}),
+    _message(NO | {"details": {"amount": 1}}),
+    _message(YES, hitl=HITL_YES),
+    _message("no", hitl=HITL_YES),
+    _message("reject approval-1", hitl=HITL_YES),
+    _message(FILE, hitl=HITL_YES),
+    _message(hitl=_approvals({"id": "approval-1", "approved": True, "rejection_reason": "no"})),
+    _message(hitl=_approvals({"id": "approval-1", "approved": True, "args": {"amount": 1}})),
+    _message(hitl=_approvals({"id": "approval-1", "approved": False, "rejection_reason": 7})),
+    _message(hitl=_approvals({"id": "approval-1", "approved": True}, details={"amount": 1})),
+]
+
+
+@pytest.mark.parametrize("message", CONTRADICTIONS)
+def test_two_meanings_or_more_than_is_read_is_no_answer(message: Message) -> None:
+    with pytest.raises(ContradictionError):
+        answers_of(message, _asked("approval-1"), BASE)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        _message(YES),
+        _message("approve", YES),
+        _message("approve approval-1", YES),
+        _message("yes", {"approved": True}),
+        _message(YES, YES),
+        _message("Approved!", hitl=HITL_YES),
+        _message("I have pressed a button", hitl=HITL_YES),
+        _message({"approved": True, "decision": "approved", "id": "approval-1"}),
+        _message("approve approval-1"),
+    ],
+)
+def test_saying_one_thing_in_two_ways_is_one_answer(message: Message) -> None:
+    (answer,) = answers_of(message, _asked("approval-1"), BASE)
+    assert (answer.verdict, answer.request in ("", "approval-1")) == ("approve", True)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        _message(YES, {"approved": False, "request": "approval-2"}),
+        _message("reject approval-2", YES),
+        _message("approve approval-1\nreject approval-2"),
+        _message("approve approval-1", "reject approval-2"),
+    ],
+)
+def test_two_requests_are_both_answered(message: Message) -> None:
+    answers = answers_of(message, _asked("approval-1", "approval-2"), BASE)
+    found = sorted((each.request, each.verdict) for each in answers)
+    assert found == [("approval-1", "approve"), ("approval-2", "reject")]
+
+
+def test_of_several_answers_each_names_its_request() -> None:
+    for message in (_message(YES, {"approved": False}), _message("no", hitl=HITL_YES)):
+        with pytest.raises(RefusedError):
+            answers_of(message, _asked("approval-1", "approval-2"), BASE)
+
+
+def test_a_bare_yes_beside_a_question_is_asked_again() -> None:
+    with pytest.raises(RefusedError, match="a question among them"):
+        answers_of(_message("yes"), _asked("approval-1", "input-2"), BASE)
+    (answer,) = answers_of(_message("yes approval-1"), _asked("approval-1", "input-2"), BASE)
+    assert answer.request == "approval-1"
+
+
+def test_a_question_is_answered_by_all_of_a_message_or_none() -> None:
+    (answer,) = answers_of(_message({"days": 3, "note": "x"}), _asked("input-1"), BASE)
+    assert answer.answer == {"days": 3, "note": "x"}
+    for message in (
+        _message("3 days", FILE),
+        _message("3 days", {"days": 4}),
+        _message({"days": 3}, {"days": 4}),
+        _message({"answer": "3", "unit": "days"}),
+    ):
+        with pytest.raises(ContradictionError):
+            answers_of(message, _asked("input-1"), BASE)
+
+
+def test_whoever_asked_for_a_credential_gets_the_whole_message() -> None:
+    for message in (_message("done", FILE), _message({"a": 1}, {"b": 2})):
+        (answer,) = answers_of(message, _asked("auth-1"), BASE)
+        assert answer.verdict == "answer"
+    (answer,) = answers_of(_message({"approved": False}), _asked("auth-1"), BASE)
+    assert answer.verdict == "reject"
+
+
+def test_the_details_that_were_looked_at_may_be_named() -> None:
+    (answer,) = answers_of(_message(YES | {"details_sha256": "h"}), _asked("approval-1"), BASE)
+    assert answer.seen == "h"
+
+
+@pytest.mark.parametrize(
+    ("signal", "value"),
+    [
+        ("approve", {"by": "ann", "approved": False}),
+        ("approve", {"by": "ann", "answer": "no"}),
+        ("approve", {"by": "ann", "reject": True}),
+        ("approve", "no"),
+        ("approve", {"comment": "Rejected."}),
+        ("reject", {"by": "ann", "details": {"amount": 1}}),
+        ("reject", "yes"),
+        ("answer", {"answer": "x", "details": {}}),
+        ("approve", {"by": ["ann"]}),
+        ("approve", {"request": 1}),
+    ],
+)
+def test_a_signal_by_hand_is_read_as_a_whole_as_well(signal: Any, value: Any) -> None:
+    with pytest.raises(ContradictionError):
+        parse_answer(signal, value)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"verified": "true"},
+        {"groups": "finance"},
+        {"groups": None},
+        {"groups": [1]},
+        {"by": None},
+        {"door": "moon"},
+        {"door": 1},
+        {"verdict": "yes"},
+        {"token": 5},
+        {"seen": {}},
+    ],
+)
+def test_a_decision_of_wrong_types_is_none(wrong: dict[str, Any]) -> None:
+    good = {"verdict": "approve", "by": "ann", "door": "inbox", "verified": True, "groups": ["x"]}
+    assert parse_decision(good) is not None
+    assert parse_decision(good | wrong) is None
