@@ -24,6 +24,7 @@ from a2a_temporal._cli.findings import Finding, Level
 from a2a_temporal._cli.payload_check import payloads
 from a2a_temporal._cli.reindexing import UNINDEXED
 from a2a_temporal._cli.stuck_tasks import stuck_tasks
+from a2a_temporal._cli.worker_versions import versions
 from a2a_temporal._connect import check_namespace, connect
 from a2a_temporal._log.wire import SEARCH_ATTRIBUTES
 from a2a_temporal._server.search_attributes import (
@@ -60,6 +61,7 @@ async def examine(*, profile: str | None, task_queue: str | None) -> AsyncGenera
         ("payloads", lambda: payloads(client)),
         ("stuck tasks", lambda: _stuck(client)),
         ("workers", lambda: _pollers(client, task_queue)),
+        ("versions", lambda: versions(client, task_queue)),
         ("clock", lambda: _clock(client)),
     ]
     for name, check in checks:

@@ -16,7 +16,7 @@ from a2a.types import AgentCard
 from starlette.applications import Starlette
 from temporalio.client import Client
 from temporalio.service import RPCError
-from temporalio.worker import Worker
+from temporalio.worker import Worker, WorkerDeploymentConfig
 
 from a2a_temporal._agent import Agent
 from a2a_temporal._cli.agents import served_card
@@ -230,7 +230,13 @@ async def _grpc(
 
 
 async def run_worker(
-    client: Client, agent: Agent, *, task_queue: str, grace: timedelta, stop: asyncio.Event
+    client: Client,
+    agent: Agent,
+    *,
+    task_queue: str,
+    grace: timedelta,
+    stop: asyncio.Event,
+    deployment: WorkerDeploymentConfig | None = None,
 ) -> None:
     """Run what an agent does until the stop; running turns get the grace time, then move on.
 
@@ -243,7 +249,7 @@ async def run_worker(
             "nothing for a worker to run"
         )
     while not stop.is_set():
-        worker = _worker(client, agent, task_queue, grace)
+        worker = _worker(client, agent, task_queue, grace, deployment)
         running = asyncio.ensure_future(worker.run())
         try:
             await first_of(stop.wait(), asyncio.shield(running))
@@ -255,9 +261,20 @@ async def run_worker(
             await running
 
 
-def _worker(client: Client, agent: Agent, task_queue: str, grace: timedelta) -> Worker:
+def _worker(
+    client: Client,
+    agent: Agent,
+    task_queue: str,
+    grace: timedelta,
+    deployment: WorkerDeploymentConfig | None,
+) -> Worker:
     try:
-        return agent.worker(client, task_queue=task_queue, graceful_shutdown_timeout=grace)
+        return agent.worker(
+            client,
+            task_queue=task_queue,
+            graceful_shutdown_timeout=grace,
+            deployment_config=deployment,
+        )
     except (RuntimeError, TypeError, ValueError) as error:
         why = f"{error}: {error.__cause__}" if error.__cause__ else str(error)
         raise click.ClickException(f"agent {agent.card.name!r}: no worker: {why}") from error

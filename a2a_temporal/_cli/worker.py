@@ -5,6 +5,8 @@ import logging
 from datetime import timedelta
 
 import click
+from temporalio.common import WorkerDeploymentVersion
+from temporalio.worker import WorkerDeploymentConfig
 
 from a2a_temporal._cli.agents import default_task_queue, load_agent
 from a2a_temporal._cli.console import configure_logging, run
@@ -32,6 +34,18 @@ logger = logging.getLogger(__name__)
     metavar="SECONDS",
     help="What running turns have to finish after SIGTERM; then they go on at another worker.",
 )
+@click.option(
+    "--deployment",
+    envvar="TEMPORAL_DEPLOYMENT_NAME",
+    metavar="NAME",
+    help="The worker deployment this worker is a version of; needs --build-id.",
+)
+@click.option(
+    "--build-id",
+    envvar="TEMPORAL_WORKER_BUILD_ID",
+    metavar="ID",
+    help="The version of the code, such as a commit; tasks go to the one that is made current.",
+)
 @profile_option
 @metrics_option
 @verbose_option
@@ -39,12 +53,15 @@ def worker(
     agent: str,
     task_queue: str | None,
     grace: float,
+    deployment: str | None,
+    build_id: str | None,
     profile: str | None,
     metrics: str | None,
     verbose: bool,
 ) -> None:
     """Run the turns of AGENT (module:object). Start as many as you like."""
     configure_logging(verbose=verbose, metrics=metrics)
+    version = _version(deployment, build_id)
 
     async def main(stop: asyncio.Event) -> None:
         loaded = load_agent(agent)
@@ -59,7 +76,23 @@ def worker(
             client.service_client.config.target_host,
         )
         await run_worker(
-            client, loaded, task_queue=queue, grace=timedelta(seconds=grace), stop=stop
+            client,
+            loaded,
+            task_queue=queue,
+            grace=timedelta(seconds=grace),
+            stop=stop,
+            deployment=version,
         )
 
     run(main)
+
+
+def _version(deployment: str | None, build_id: str | None) -> WorkerDeploymentConfig | None:
+    if not deployment and not build_id:
+        return None
+    if not deployment or not build_id:
+        raise click.UsageError("--deployment and --build-id are given together, or neither.")
+    return WorkerDeploymentConfig(
+        version=WorkerDeploymentVersion(deployment_name=deployment, build_id=build_id),
+        use_worker_versioning=True,
+    )
