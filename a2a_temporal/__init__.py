@@ -11,6 +11,7 @@ Names load on first use, so that workflow code never imports the server half.
 """
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -48,6 +49,14 @@ __all__ = [
     "create_inbox",
     "start_task",
 ]
+
+_workflow = sys.modules.get("temporalio.workflow")
+if _workflow is not None and _workflow.unsafe.in_sandbox():
+    # With the plugin, workflows get the module that their worker has loaded.
+    raise ImportError(
+        "This worker lacks the A2APlugin, without which no workflow that uses a2a_temporal can "
+        "run: write Worker(client, ..., plugins=[A2APlugin()]), or use Agent.worker()."
+    )
 
 _HOMES = {
     "A2APlugin": "a2a_temporal._worker.plugin",

@@ -24,6 +24,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.status import HTTP_503_SERVICE_UNAVAILABLE
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.service import RPCError
 
 from a2a_temporal._connect import check_namespace
 from a2a_temporal._http.calls import CallContextBuilder
@@ -52,6 +56,7 @@ _PARSE_ERROR, _INVALID_REQUEST, _INVALID_PARAMS = -32700, -32600, -32602
 _FIRST_START_SECONDS = 3.0
 _LONGEST_PAUSE_SECONDS = 15.0
 _SETTLE_SECONDS = 0.2
+_WORKERS_SECONDS = 5.0
 _RETRY_AFTER_SECONDS = "1"
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -168,7 +173,9 @@ async def _start(handler: TemporalRequestHandler, tried: asyncio.Event) -> None:
     while True:
         try:
             await check_namespace(handler.client)
-            return await handler.start()
+            await handler.start()
+            tried.set()
+            return await _warn_without_workers(handler)
         except (TemporalUnreachableError, ConnectionSettingsError, A2AError) as error:
             logger.warning("%s. Not ready; next try in %.0f s.", error, pause)
         except Exception:
@@ -178,6 +185,26 @@ async def _start(handler: TemporalRequestHandler, tried: asyncio.Event) -> None:
             tried.set()
         await asyncio.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+
+
+async def _warn_without_workers(handler: TemporalRequestHandler) -> None:
+    """Say, some seconds after the start, when tasks would wait for a worker that is not there."""
+    await asyncio.sleep(_WORKERS_SECONDS)
+    asking = handler.client.workflow_service.describe_task_queue(
+        DescribeTaskQueueRequest(
+            namespace=handler.client.namespace,
+            task_queue=TaskQueue(name=handler.task_queue),
+            task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+        )
+    )
+    with contextlib.suppress(RPCError):
+        if (await asking).pollers:
+            return
+        logger.warning(
+            "No worker listens on task queue %r: tasks wait until one does. Start one for this "
+            "agent, or give server and worker the same task queue.",
+            handler.task_queue,
+        )
 
 
 @dataclass(frozen=True)

@@ -192,6 +192,12 @@ def _agent(made: object, reference: str) -> Agent:
             card.name,
         )
         return Agent(card=card, executor=made)
+    if hasattr(made, "__temporal_workflow_definition"):
+        name = getattr(made, "__name__", reference)
+        raise AgentLoadError(
+            f"{reference!r} is a workflow: write agent = a2a_temporal.Agent(card=..., "
+            f"workflow={name}, activities=[...]) beside it, and name that"
+        )
     if inspect.iscoroutine(made):
         made.close()
     raise AgentLoadError(

@@ -101,7 +101,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
         options: HandlerOptions | None = None,
     ) -> None:
         keep_bodies_out_of_logs()
-        self.client = client
+        self.client: Client = client
+        self.task_queue: str = task_queue
         card = asking(agent_card) if isinstance(workflow, type) else agent_card
         self.agent_card: AgentCard = declared(card)
         self.options: HandlerOptions = options or HandlerOptions()

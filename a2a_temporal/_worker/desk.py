@@ -12,7 +12,6 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey
-from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from a2a.types.a2a_pb2 import Message, Part, Role, TaskState, TaskStatus, TaskStatusUpdateEvent
@@ -47,6 +46,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._worker.case import Case, how_to_answer, question
     from a2a_temporal._worker.current_details import current_details
     from a2a_temporal._worker.details import changes_between, validated
+    from a2a_temporal._worker.failures import misused
     from a2a_temporal._worker.received import on_signal
     from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
     from a2a_temporal.errors import PublicError
@@ -92,10 +92,9 @@ class Desk:
         self._shown: tuple[str, list[str]] = ("", [])
         for signal, verdict in _VERDICTS.items():
             if workflow.get_signal_handler(signal) is not None:
-                raise ApplicationError(
+                raise misused(
                     f"This workflow has a signal {signal!r} of its own, by which TaskRun receives "
-                    "answers. Give it another name.",
-                    non_retryable=True,
+                    "answers. Give it another name."
                 )
             on_signal(signal, self._receiver(verdict))
         log.on_indexed = self._index_approvers

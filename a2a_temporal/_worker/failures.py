@@ -42,6 +42,12 @@ def tellable(failure: BaseException) -> BaseException | None:
     return failure if told.ByteSize() <= _LARGEST_CAUSE_BYTES else None
 
 
+def misused(text: str) -> ApplicationError:
+    """Log how an author's workflow misuses the library; returns the error to raise."""
+    workflow.logger.error(text)
+    return ApplicationError(text, non_retryable=True)
+
+
 def client_text(failure: BaseException) -> str:
     """Return the text of a FAILED status."""
     return storable(_client_text(failure))

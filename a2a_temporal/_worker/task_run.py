@@ -34,6 +34,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._worker.deadlines import deadline_text, until
     from a2a_temporal._worker.desk import Desk
     from a2a_temporal._worker.details import details_of
+    from a2a_temporal._worker.failures import misused
     from a2a_temporal._worker.parts import Content, data_of, parts_of, text_of
     from a2a_temporal._worker.requests import (
         Approve,
@@ -79,6 +80,8 @@ class TaskRun:
     """
 
     def __init__(self, start: TaskStart) -> None:
+        if current_run() is not None:
+            raise misused("This workflow makes a second TaskRun. Make one, in @workflow.init.")
         self._log = TaskLog(start)
         self._desk = Desk(self._log)
         self.step: Step = self._log.step

@@ -66,6 +66,7 @@ class StubHandler(RequestHandler):
             default_output_modes=["text/plain"],
         )
         self.metadata: dict[str, Any] = {}
+        self.task_queue = "stub"
         self.started = 0
         self.closed = 0
         self.contexts: list[ServerCallContext] = []
