@@ -233,7 +233,7 @@ class _Answering:
             # Read here, a body over the limit is no surprise to the dispatcher.
             await request.body()
             if self.card.capabilities.extended_agent_card:
-                refusal = refuse_anonymous(request, self.builder)
+                refusal = refuse_anonymous(request, route.path, self.builder)
                 if refusal is not None:
                     return refusal
             with self.streams.call():

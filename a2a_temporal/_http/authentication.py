@@ -11,6 +11,8 @@ from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, Response
 
+from a2a_temporal._http.limits import path_within
+
 # What everybody may read: the card says how to authenticate.
 _OPEN = ("/.well-known/agent-card.json", "/.well-known/agent.json", "/healthz", "/readyz")
 UNAUTHENTICATED = "The call is not authenticated. The agent card says what it needs."
@@ -31,8 +33,7 @@ class _OpenForCards(AuthenticationBackend):
         self._backend = backend
 
     async def authenticate(self, conn: HTTPConnection) -> tuple[AuthCredentials, BaseUser] | None:
-        path = conn.url.path
-        if path.endswith(_OPEN):
+        if path_within(conn.scope) in _OPEN:
             return None
         return await self._backend.authenticate(conn)
 

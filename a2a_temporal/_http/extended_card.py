@@ -42,9 +42,17 @@ class CardShowingHandler(SealedHandler):
         return self._public.shown(card, Headers(headers))
 
 
-def refuse_anonymous(request: Request, builder: ServerCallContextBuilder) -> Response | None:
-    """Return the refusal of a caller who wants the extended card and is nobody; else None."""
-    if not _is_asked_for(request):
+def refuse_anonymous(
+    request: Request, path: str, builder: ServerCallContextBuilder
+) -> Response | None:
+    """Return the refusal of a caller who wants the extended card and is nobody; else None.
+
+    Args:
+        request: Its JSON has been read, where that says which method is called.
+        path: Of the route that it took.
+        builder: Knows who calls.
+    """
+    if not _is_asked_for(request, path):
         return None
     try:
         user = builder.build(request).user
@@ -59,8 +67,8 @@ def refuse_anonymous(request: Request, builder: ServerCallContextBuilder) -> Res
     )
 
 
-def _is_asked_for(request: Request) -> bool:
-    if request.method == "GET":
-        return request.url.path.endswith(_PATHS)
+def _is_asked_for(request: Request, path: str) -> bool:
+    if path in _PATHS:
+        return True
     body = getattr(request.state, "json", None)
     return isinstance(body, dict) and cast("dict[str, Any]", body).get("method") in _METHODS

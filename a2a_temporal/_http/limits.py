@@ -64,7 +64,7 @@ class BodyLimit:
             await self._app({**scope, _RECEIVE: receive}, counting_receive, noting_send)
         except BodyTooLargeError:
             if not started:
-                await self._refuse(_path(scope))(scope, receive, send)
+                await self._refuse(path_within(scope))(scope, receive, send)
 
 
 class BodyRefusal:
@@ -106,7 +106,7 @@ class BodyRefusal:
             body = message["type"] == "http.response.body"
             await send({**message, "more_body": True} if body else message)
 
-        await self._refuse(_path(scope))(scope, receive, unfinished_send)
+        await self._refuse(path_within(scope))(scope, receive, unfinished_send)
         if _declared_length(scope) <= _LINGER_BYTES:
             with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
                 await asyncio.wait_for(_drain(receive), _LINGER_SECONDS)
@@ -139,11 +139,15 @@ class BodyRefusal:
             if not started:
                 await Response(status_code=CLIENT_CLOSED_REQUEST)(scope, receive, send)
         if too_large and not started:
-            await self._refuse(_path(scope))(scope, receive, send)
+            await self._refuse(path_within(scope))(scope, receive, send)
 
 
-def _path(scope: Scope) -> str:
-    """Return the path within the app, which may be mounted into another."""
+def path_within(scope: Scope) -> str:
+    """Return the path within the app, which may be mounted into another.
+
+    By it a request finds its route. The path of its URL may be another one: that is made of the
+    Host header as well.
+    """
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", ""))
 

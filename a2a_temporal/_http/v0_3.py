@@ -174,22 +174,22 @@ def rest_routes(handler: RequestHandler, builder: ServerCallContextBuilder) -> l
         await delete(builder.build(request), request.path_params)
         return JSONResponse({})
 
-    def opened(endpoint: Endpoint) -> Endpoint:
+    def opened(endpoint: Endpoint, *, with_message: bool) -> Endpoint:
         @rest_error_handler
         async def answer(request: Request) -> Response:
-            await _check(request)
+            await _check(request, with_message=with_message)
             return await _begun(await endpoint(request))
 
         return answer
 
     routes = [
-        Route(path, opened(endpoint), methods=[method])
+        Route(path, opened(endpoint, with_message="/message:" in path), methods=[method])
         for (path, method), endpoint in adapter.routes().items()
     ]
     return [*routes, Route(_CONFIG_PATH, delete_config, methods=["DELETE"])]
 
 
-async def _check(request: Request) -> None:
+async def _check(request: Request, *, with_message: bool) -> None:
     """Refuse what the SDK would fail to read.
 
     Raises:
@@ -201,7 +201,7 @@ async def _check(request: Request) -> None:
         raise InvalidParamsError(message="historyLength is not a whole number in its range.")
     if request.query_params.get("pageToken") or request.query_params.get("page_token"):
         raise InvalidParamsError(message=NO_PAGES)
-    if "/message:" in request.url.path:
+    if with_message:
         sent = a2a_v0_3_pb2.SendMessageRequest()
         Parse(await request.body(), sent, ignore_unknown_fields=True)
         with translating():

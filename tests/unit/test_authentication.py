@@ -5,6 +5,7 @@ from typing import Any
 import grpc.aio
 import pytest
 from a2a.types import GetTaskRequest, SubscribeToTaskRequest, a2a_pb2_grpc
+from starlette.applications import Starlette
 from starlette.authentication import (
     AuthCredentials,
     AuthenticationBackend,
@@ -13,6 +14,7 @@ from starlette.authentication import (
     SimpleUser,
 )
 from starlette.requests import HTTPConnection
+from starlette.routing import Mount
 
 from a2a_temporal import Agent, create_grpc_server
 from tests.support.calls import BINDINGS
@@ -56,6 +58,44 @@ async def test_the_card_and_the_probes_are_open_to_everybody() -> None:
         for path in ("/.well-known/agent-card.json", "/healthz"):
             response = await caller.http.get(path, headers={"Authorization": "Bearer eve"})
             assert response.status_code == 200
+
+
+@pytest.mark.parametrize("name", ["healthz", "readyz"])
+async def test_a_path_that_ends_as_an_open_one_is_not_open(name: str) -> None:
+    handler = await stub_handler()
+    eve = {"Authorization": "Bearer eve", "A2A-Version": "1.0"}
+    closed = (
+        f"/tasks/{name}",
+        f"/tasks/t/pushNotificationConfigs/{name}",
+        f"/tenant/tasks/{name}",
+        f"/v1/tasks/{name}",
+        f"/nowhere/{name}",
+        "/nowhere/.well-known/agent-card.json",
+    )
+    async with in_process(AGENT.app(handler)) as caller:
+        for path in closed:
+            assert (await caller.http.get(path, headers=eve)).status_code == 401, path
+    assert not handler.contexts
+
+
+@pytest.mark.parametrize("host", ["x/healthz?", "x/healthz#", "x/.well-known/agent.json?a="])
+async def test_a_host_header_opens_nothing(host: str) -> None:
+    handler = await stub_handler()
+    eve = {"Authorization": "Bearer eve", "A2A-Version": "1.0", "Host": host}
+    async with in_process(AGENT.app(handler)) as caller:
+        assert (await caller.http.get("/tasks/t", headers=eve)).status_code == 401
+    assert not handler.contexts
+
+
+async def test_the_card_and_the_probes_of_a_mounted_app_are_open() -> None:
+    mounted = Mount("/agents/reports", AGENT.app(await stub_handler()))
+    async with in_process(Starlette(routes=[mounted])) as caller:
+        for path in ("/.well-known/agent-card.json", "/healthz", "/tasks/t"):
+            response = await caller.http.get(
+                f"/agents/reports{path}",
+                headers={"Authorization": "Bearer eve", "A2A-Version": "1.0"},
+            )
+            assert response.status_code == (401 if path == "/tasks/t" else 200)
 
 
 async def test_grpc_asks_the_same_backend() -> None:
