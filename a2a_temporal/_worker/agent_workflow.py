@@ -4,7 +4,6 @@ import asyncio
 from typing import Any
 
 from temporalio import workflow
-from temporalio.common import VersioningBehavior
 from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
@@ -18,12 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._worker.task_log import TaskLog
 
 
-@workflow.defn(
-    name=wire.AGENT_WORKFLOW,
-    sandboxed=False,
-    # Every later version replays what an earlier one has written, so none has to be kept running.
-    versioning_behavior=VersioningBehavior.AUTO_UPGRADE,
-)
+@workflow.defn(name=wire.AGENT_WORKFLOW, sandboxed=False)
 class AgentWorkflow:
     """One task: its log, its agent's turns, and a close that shows how it ended.
 

@@ -10,7 +10,6 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.common import VersioningBehavior
 
 with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log import wire
@@ -19,12 +18,7 @@ _IDLE = timedelta(seconds=5)
 _MOST_CHANGES = 500
 
 
-@workflow.defn(
-    name=wire.LATE_CONFIGS_WORKFLOW,
-    sandboxed=False,
-    # Every later version replays what an earlier one has written, so none has to be kept running.
-    versioning_behavior=VersioningBehavior.AUTO_UPGRADE,
-)
+@workflow.defn(name=wire.LATE_CONFIGS_WORKFLOW, sandboxed=False)
 class LateConfigsWorkflow:
     """Open while changes come, so that a burst of them is one workflow.
 

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.common import RetryPolicy, SearchAttributeKey, VersioningBehavior
+from temporalio.common import RetryPolicy, SearchAttributeKey
 from temporalio.exceptions import (
     ActivityError,
     ApplicationError,
@@ -54,12 +54,7 @@ _LONGEST_BUSY_PAUSE = 30.0
 _STATE = SearchAttributeKey.for_keyword(wire.STATE_ATTRIBUTE)
 
 
-@workflow.defn(
-    name=wire.PUSH_WORKFLOW,
-    sandboxed=False,
-    # Every later version replays what an earlier one has written, so none has to be kept running.
-    versioning_behavior=VersioningBehavior.AUTO_UPGRADE,
-)
+@workflow.defn(name=wire.PUSH_WORKFLOW, sandboxed=False)
 class PushWorkflow:
     """Deliveries of one run of a task.
 

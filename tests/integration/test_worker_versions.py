@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from temporalio import workflow
 from temporalio.api.workflowservice.v1 import SetWorkerDeploymentCurrentVersionRequest
 from temporalio.client import Client
-from temporalio.common import WorkerDeploymentVersion
 from temporalio.service import RPCError
-from temporalio.worker import WorkerDeploymentConfig
 
 from a2a_temporal import Agent, start_task
 from a2a_temporal._cli import main
@@ -23,14 +20,6 @@ from tests.support.waiting import eventually
 
 AGENT = Agent(card=CARD, executor=Scripted())
 agent = AGENT  # as the command line names it
-
-
-@workflow.defn
-class Silent:
-    """Says nothing of its versions."""
-
-    @workflow.run
-    async def run(self) -> None: ...
 
 
 async def test_tasks_run_on_the_current_version_and_doctor_sees_it(
@@ -78,15 +67,6 @@ async def _make_current(client: Client, name: str, build_id: str) -> None:
         return True
 
     await eventually(made, within=30, what=f"build {build_id} to be current")
-
-
-async def test_a_workflow_that_does_not_say_how_it_is_versioned_is_named(
-    temporal: TemporalServer,
-) -> None:
-    config = WorkerDeploymentConfig(WorkerDeploymentVersion("d", "1"), use_worker_versioning=True)
-    silent = Agent(card=CARD, executor=Scripted(), workflows=[Silent])
-    with pytest.raises(ValueError, match=r"Silent"):
-        silent.worker(await temporal.client(), task_queue="never", deployment_config=config)
 
 
 @pytest.mark.parametrize("given", [["--deployment=d"], ["--build-id=1"]])
