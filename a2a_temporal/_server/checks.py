@@ -26,6 +26,7 @@ from a2a_temporal._log.requests import (
     speaker_of,
 )
 from a2a_temporal._log.state import Accepted, LogState
+from a2a_temporal._server.call import Caller
 
 _LEAST_BYTES = 2  # of a value, however it is encoded
 _LONGEST = {"message_id": 512, "task_id": 512, "context_id": 4096}
@@ -206,6 +207,23 @@ def check_same(known: Accepted | None, message: Message) -> None:
             f"messageId {message.message_id!r} was used before with another content. Give every "
             "message its own id; repeat an id only to send the same message again."
         )
+
+
+def as_first_message(state: LogState, message: Message, caller: Caller) -> Message:
+    """Return a message under the id of its task's first one, if it says the same.
+
+    Where a client has chosen the id of the task, the content tells a first message that is sent
+    again from a further one. Any other message is returned as it is.
+    """
+    first = next((name for name, known in state.accepted.items() if known.turn == 1), "")
+    chosen = state.task.id != caller.task_id(first)
+    if not first or not chosen or message.message_id in state.accepted:
+        return message
+    again = Message()
+    again.CopyFrom(message)
+    again.message_id = first
+    sent = digest(from_json(to_json(again), Message()))
+    return again if sent == state.accepted[first].digest else message
 
 
 def _check_fields(message: Message) -> None:

@@ -44,7 +44,9 @@ class HandlerOptions:
             from their own). The specification lets only the server choose; the ids are shared by
             all owners, so whoever guesses one learns that it is taken. A text is what the ids have
             to begin with: give one in a namespace that other applications use too, or a client may
-            take the id that a workflow of theirs is yet to have.
+            take the id that a workflow of theirs is yet to have. To a task with such an id, a
+            message with the content of the first one is the first one again, whatever its
+            messageId.
         direct_message_wait: How long a stream, or a send with returnImmediately, waits for the
             agent's first word, so that an agent that answers with a Message gets through as one.
             Zero for agents that always make tasks.

@@ -28,6 +28,7 @@ from a2a_temporal._log.state import LogState, begin
 from a2a_temporal._server import push_configs
 from a2a_temporal._server.call import Caller, describe_call
 from a2a_temporal._server.checks import (
+    as_first_message,
     check_answers,
     check_content,
     check_context,
@@ -209,6 +210,8 @@ class Sending:
         """Send a further message; followed from before it, so that nothing it makes is missed."""
         scope, state = await self._answered_task(scope, message)
         check_context(state, message)
+        if self._options.client_task_ids and scope.owns(state):
+            message = as_first_message(state, message, scope)
         if message.message_id not in state.accepted:
             check_answers(state, message, request)
         if not scope.owns(state):

@@ -32,7 +32,7 @@ from a2a_temporal._log.reading import Admit, AdmitState, NoTaskError, converter_
 from a2a_temporal._log.state import LogState, begins_as, state_name
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.call import Caller
-from a2a_temporal._server.checks import check_context, check_same, check_size
+from a2a_temporal._server.checks import as_first_message, check_context, check_same, check_size
 from a2a_temporal._server.engine_errors import (
     engine_errors,
     is_closed_workflow,
@@ -413,8 +413,8 @@ class Tasks:
                 f"messageId {_message_id(start)!r} cannot be used for a new task. Send the "
                 "message with a fresh messageId."
             ) from error
-        first = state.accepted.get(_message_id(start))
-        message = _message(start)
+        message = as_first_message(state, _message(start), caller)
+        first = state.accepted.get(message.message_id)
         check_same(first, message)
         check_context(state, message)
         return state
