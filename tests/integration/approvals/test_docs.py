@@ -1,4 +1,4 @@
-"""What docs/authoring.md and docs/testing.md show works as it stands there."""
+"""What the pages of docs/ show works as it stands there."""
 
 import importlib
 import re
@@ -46,6 +46,20 @@ async def test_the_agent_of_the_approvals_page(
             await agent.approve(task, by=name, groups=["finance"])
         task = await agent.settled(task)
         assert task.artifacts[0].parts[0].text == "Paid 1250.5 to Hotel Adlon"
+
+
+@pytest.mark.parametrize(
+    ("page", "text"), [("migrating.md", "Hello you"), ("orchestrators.md", "Looks good: you")]
+)
+async def test_the_page_begins_with_an_agent_that_runs(
+    skipping: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str, text: str
+) -> None:
+    name = f"docs_{page.removesuffix('.md')}"
+    shown = _module(tmp_path, monkeypatch, name, _blocks(page)[0])
+    async with running_agent(skipping, shown.agent) as agent:
+        task = await agent.send("you")
+        assert state_of(task) == "completed"
+        assert text in str(task)
 
 
 async def test_the_test_of_the_testing_page(
