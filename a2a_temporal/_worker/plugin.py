@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from a2a.server.agent_execution import AgentExecutor
+from temporalio import workflow
+from temporalio.common import VersioningBehavior
 from temporalio.converter import DataConverter
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import (
@@ -19,6 +21,7 @@ from temporalio.worker import (
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from a2a_temporal._encryption import EncryptionCodec
+from a2a_temporal._log import wire
 from a2a_temporal._push_options import PushOptions
 from a2a_temporal._worker.agent_activity import AgentActivities
 from a2a_temporal._worker.agent_turns import OPTIONS_FUNCTION
@@ -129,6 +132,9 @@ class A2APlugin(SimplePlugin):
         interval = self._options.heartbeat_interval
         for name in ("max_heartbeat_throttle_interval", "default_heartbeat_throttle_interval"):
             config[name] = min(config.get(name, interval), interval)
+        deployment = config.get("deployment_config")
+        if deployment is not None and deployment.use_worker_versioning:
+            config["workflows"] = [_versioned(each) for each in config.get("workflows", ())]
         if "client" in config:
             self._tasks.limits = _limits(config["client"].data_converter)
         return config
@@ -148,6 +154,26 @@ class A2APlugin(SimplePlugin):
         if "data_converter" in config:
             self._tasks.limits = _limits(config["data_converter"])
         return config
+
+
+def _versioned(cls: type) -> type:
+    """Return a workflow of the library as one that moves to the current version of its workers.
+
+    Every later version replays what an earlier one has written, so none has to be kept running.
+    Only workers of a deployment may say so: Temporal refuses it from others.
+    """
+    names: dict[type, str] = {
+        PushWorkflow: wire.PUSH_WORKFLOW,
+        LateConfigsWorkflow: wire.LATE_CONFIGS_WORKFLOW,
+        AgentWorkflow: wire.AGENT_WORKFLOW,
+    }
+    if cls not in names:
+        return cls
+    own = {each: vars(cls)[each] for each in ("__init__", "run", "__module__", "__doc__")}
+    defined = workflow.defn(
+        name=names[cls], sandboxed=False, versioning_behavior=VersioningBehavior.AUTO_UPGRADE
+    )
+    return defined(type(cls.__name__, (cls,), own))
 
 
 def _limits(converter: DataConverter) -> StepLimits:
