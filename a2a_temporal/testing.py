@@ -21,6 +21,7 @@ from a2a_temporal._log.requests import OpenRequest, Record, RefusedError
 from a2a_temporal._server.approvals import Outcome
 from a2a_temporal._testing.agent import RunningAgent, running_agent
 from a2a_temporal._testing.cards import card_of
+from a2a_temporal._testing.processes import RunningProcesses, running_processes
 from a2a_temporal._testing.temporal import temporal_server
 from a2a_temporal._testing.user import User, state_of, status_text
 
@@ -30,9 +31,11 @@ __all__ = [
     "Record",
     "RefusedError",
     "RunningAgent",
+    "RunningProcesses",
     "User",
     "card_of",
     "running_agent",
+    "running_processes",
     "state_of",
     "status_text",
     "temporal_server",

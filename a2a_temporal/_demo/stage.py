@@ -9,8 +9,8 @@ from a2a.client import ClientConfig, create_client
 from a2a.client.client import Client
 
 from a2a_temporal._demo.agent import LEDGER_VARIABLE
-from a2a_temporal._demo.processes import DemoProcess, answering, free_port
 from a2a_temporal._embedded import EmbeddedTemporal
+from a2a_temporal._processes import CommandProcess, answering, free_port
 
 
 class Stage:
@@ -32,10 +32,10 @@ class Stage:
             "TEMPORAL_NAMESPACE": "default",
             LEDGER_VARIABLE: str(self.ledger),
         }
-        self._worker = DemoProcess(
+        self._worker = CommandProcess(
             "worker", agent, environment=environment, log=directory / "worker.log"
         )
-        self._api = DemoProcess(
+        self._api = CommandProcess(
             "serve", agent, "--port", str(port), environment=environment, log=directory / "api.log"
         )
 

@@ -1,4 +1,4 @@
-"""The processes of the demo: each is the ordinary command, started and killed for real."""
+"""Processes of the command line, started and killed for real: for the demo and for tests."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ _START_SECONDS = 30.0
 _POLL_SECONDS = 0.05
 
 
-class DemoProcess:
+class CommandProcess:
     """One ``a2a-temporal`` process.
 
     Args:
@@ -64,10 +64,10 @@ class DemoProcess:
         """
         if self._process is not None and self._process.poll() is not None:
             said = self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-5:]
-            raise RuntimeError("A process of the demo ended: " + "\n".join(said))
+            raise RuntimeError("A process ended: " + "\n".join(said))
 
 
-async def answering(url: str, process: DemoProcess) -> None:
+async def answering(url: str, process: CommandProcess) -> None:
     """Return once an API answers.
 
     Raises:
