@@ -75,8 +75,8 @@ class EmbeddedTemporal:
         time_skipping: bool = False,
     ) -> None:
         self.directory = directory
-        self.log_file = directory / "temporal.log"
-        self.database_file = notes.database_file(directory)
+        self.log_file: Path = directory / "temporal.log"
+        self.database_file: Path = notes.database_file(directory)
         self._wanted_port, self._wanted_ui_port = port, ui_port
         self._time_skipping = time_skipping
         self._state: EmbeddedState | None = None
