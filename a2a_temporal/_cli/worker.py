@@ -5,7 +5,7 @@ import logging
 from datetime import timedelta
 
 import click
-from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
+from temporalio.common import WorkerDeploymentVersion
 from temporalio.worker import WorkerDeploymentConfig
 
 from a2a_temporal._cli.agents import default_task_queue, load_agent
@@ -95,7 +95,4 @@ def _version(deployment: str | None, build_id: str | None) -> WorkerDeploymentCo
     return WorkerDeploymentConfig(
         version=WorkerDeploymentVersion(deployment_name=deployment, build_id=build_id),
         use_worker_versioning=True,
-        # The library's workflows cannot say so themselves: a worker without versions would be
-        # refused. Every later version replays what an earlier one has written.
-        default_versioning_behavior=VersioningBehavior.AUTO_UPGRADE,
     )

@@ -1,10 +1,10 @@
 """``A2APlugin``: everything a worker needs to run A2A tasks, in one line."""
 
+import dataclasses
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from a2a.server.agent_execution import AgentExecutor
-from temporalio import workflow
 from temporalio.common import VersioningBehavior
 from temporalio.converter import DataConverter
 from temporalio.plugin import SimplePlugin
@@ -14,6 +14,7 @@ from temporalio.worker import (
     ReplayerConfig,
     Worker,
     WorkerConfig,
+    WorkerDeploymentConfig,
     WorkflowInboundInterceptor,
     WorkflowInterceptorClassInput,
     WorkflowRunner,
@@ -21,7 +22,6 @@ from temporalio.worker import (
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from a2a_temporal._encryption import EncryptionCodec
-from a2a_temporal._log import wire
 from a2a_temporal._push_options import PushOptions
 from a2a_temporal._worker.agent_activity import AgentActivities
 from a2a_temporal._worker.agent_turns import OPTIONS_FUNCTION
@@ -134,7 +134,7 @@ class A2APlugin(SimplePlugin):
             config[name] = min(config.get(name, interval), interval)
         deployment = config.get("deployment_config")
         if deployment is not None and deployment.use_worker_versioning:
-            config["workflows"] = [_versioned(each) for each in config.get("workflows", ())]
+            config["deployment_config"] = _upgrading(deployment)
         if "client" in config:
             self._tasks.limits = _limits(config["client"].data_converter)
         return config
@@ -156,24 +156,16 @@ class A2APlugin(SimplePlugin):
         return config
 
 
-def _versioned(cls: type) -> type:
-    """Return a workflow of the library as one that moves to the current version of its workers.
+def _upgrading(deployment: WorkerDeploymentConfig) -> WorkerDeploymentConfig:
+    """Let workflows that name no versioning behavior, the library's among them, move on by default.
 
-    Every later version replays what an earlier one has written, so none has to be kept running.
-    Only workers of a deployment may say so: Temporal refuses it from others.
+    They cannot name one themselves: Temporal refuses it from workers without versions.
     """
-    names: dict[type, str] = {
-        PushWorkflow: wire.PUSH_WORKFLOW,
-        LateConfigsWorkflow: wire.LATE_CONFIGS_WORKFLOW,
-        AgentWorkflow: wire.AGENT_WORKFLOW,
-    }
-    if cls not in names:
-        return cls
-    own = {each: vars(cls)[each] for each in ("__init__", "run", "__module__", "__doc__")}
-    defined = workflow.defn(
-        name=names[cls], sandboxed=False, versioning_behavior=VersioningBehavior.AUTO_UPGRADE
+    if deployment.default_versioning_behavior != VersioningBehavior.UNSPECIFIED:
+        return deployment
+    return dataclasses.replace(
+        deployment, default_versioning_behavior=VersioningBehavior.AUTO_UPGRADE
     )
-    return defined(type(cls.__name__, (cls,), own))
 
 
 def _limits(converter: DataConverter) -> StepLimits:

@@ -8,7 +8,9 @@ import pytest
 from click.testing import CliRunner
 from temporalio.api.workflowservice.v1 import SetWorkerDeploymentCurrentVersionRequest
 from temporalio.client import Client
+from temporalio.common import WorkerDeploymentVersion
 from temporalio.service import RPCError
+from temporalio.worker import WorkerDeploymentConfig
 
 from a2a_temporal import Agent, start_task
 from a2a_temporal._cli import main
@@ -74,3 +76,14 @@ def test_a_version_has_both_a_deployment_and_a_build(given: list[str]) -> None:
     result = CliRunner().invoke(main, ["worker", "workflows.expense:agent", *given])
     assert result.exit_code == 2
     assert "--deployment and --build-id" in result.output
+
+
+async def test_a_versioned_worker_of_ones_own_need_not_name_the_librarys_behaviour(
+    temporal: TemporalServer,
+) -> None:
+    version = WorkerDeploymentVersion(deployment_name="own", build_id="1")
+    AGENT.worker(
+        await temporal.client(),
+        task_queue="own",
+        deployment_config=WorkerDeploymentConfig(version=version, use_worker_versioning=True),
+    )
