@@ -10,6 +10,8 @@ import pytest
 from temporalio.client import Client
 
 from a2a_temporal.testing import running_agent, state_of
+from tests.support.calls import refused
+from tests.support.http_app import in_process
 from tests.support.processes import ROOT
 
 
@@ -25,15 +27,16 @@ def _module(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: st
     return importlib.import_module(name)
 
 
-async def test_the_first_workflow_of_the_authoring_page(
+async def test_the_agent_of_the_authoring_page(
     skipping: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop = _module(tmp_path, monkeypatch, "docs_purchase", _blocks("authoring.md")[0])
-    async with running_agent(skipping, shop.Purchase) as agent:
+    async with running_agent(skipping, shop.agent) as agent:
         task = await agent.expire(await agent.send("a chair"))
         await agent.approve(task, by="dora", groups=["cfo"])
         task = await agent.settled(task)
-        assert (state_of(task), task.artifacts[0].parts[0].text) == ("completed", "bought")
+        assert state_of(task) == "completed"
+        assert task.artifacts[0].parts[0].text == "Ordered a chair."
 
 
 async def test_the_agent_of_the_approvals_page(
@@ -60,6 +63,18 @@ async def test_the_page_begins_with_an_agent_that_runs(
         task = await agent.send("you")
         assert state_of(task) == "completed"
         assert text in str(task)
+
+
+async def test_the_authentication_of_the_bindings_page(
+    skipping: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = next(block for block in _blocks("bindings.md") if "AuthenticationBackend" in block)
+    shown = _module(tmp_path, monkeypatch, "docs_staff", source)
+    handler = shown.agent.handler(skipping, task_queue="reports")
+    async with in_process(shown.agent.app(handler)) as caller:
+        assert (await caller.raw("GetTask", {"id": "x"})).status_code == 401
+        await refused(caller.as_user("ann-token").get("x"), code=-32001)
+    await handler.aclose()
 
 
 async def test_the_test_of_the_testing_page(
