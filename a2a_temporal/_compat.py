@@ -5,16 +5,21 @@ there. Here a request that cannot be translated is the client's error, and anyth
 unexpected a generic one.
 """
 
+import base64
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator
 from typing import Any, TypeVar, cast
 
-from a2a.compat.v0_3 import conversions
+from a2a.compat.v0_3 import a2a_v0_3_pb2, conversions
 from a2a.compat.v0_3 import types as v0_3
+from a2a.compat.v0_3.proto_utils import FromProto
 from a2a.compat.v0_3.request_handler import RequestHandler03
 from a2a.server.context import ServerCallContext
+from a2a.types.a2a_pb2 import SendMessageRequest, Task
 from a2a.utils.errors import A2AError, InvalidParamsError, TaskNotFoundError
+from a2a.utils.proto_utils import to_stream_response
 
+from a2a_temporal._aside import aside, done
 from a2a_temporal._log.conversion import is_base64, usual_base64
 from a2a_temporal._sealed import sealed, sealed_stream
 
@@ -24,8 +29,6 @@ Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
 _TO_1_0: dict[type, Callable[[Any], object]] = {
-    v0_3.SendMessageRequest: conversions.to_core_send_message_request,
-    v0_3.SendStreamingMessageRequest: conversions.to_core_send_message_request,
     v0_3.GetTaskRequest: conversions.to_core_get_task_request,
     v0_3.CancelTaskRequest: conversions.to_core_cancel_task_request,
     v0_3.TaskResubscriptionRequest: conversions.to_core_subscribe_to_task_request,
@@ -60,6 +63,26 @@ def translating() -> Generator[None]:
         raise InvalidParamsError(message=text) from error
 
 
+def sent_message(request: a2a_v0_3_pb2.SendMessageRequest) -> v0_3.SendMessageRequest:
+    """Return the call that the protobuf of 0.3 makes, over gRPC or REST.
+
+    The bytes of a file are those of the file, by the protobuf. The SDK's clients and its reader
+    take them for the base64 that 0.3 has in JSON; what is none is the file itself.
+
+    Raises:
+        InvalidParamsError: A part of the message is none.
+    """
+    for part in request.request.content:
+        if part.file.file_with_bytes and not _is_base64(part.file.file_with_bytes):
+            part.file.file_with_bytes = base64.b64encode(part.file.file_with_bytes)
+    with translating():
+        return v0_3.SendMessageRequest(id="", params=FromProto.message_send_params(request))
+
+
+def _is_base64(file: bytes) -> bool:
+    return file.isascii() and is_base64(file.decode())
+
+
 async def _answered(
     method: Callable[[Request, ServerCallContext], Awaitable[Answer]],
     request: Request,
@@ -82,13 +105,17 @@ async def _streamed(
 
 def _checked(request: object) -> str:
     """Return the method that is called, once its request is known to have a counterpart in 1.0."""
-    if isinstance(request, v0_3.SendMessageRequest | v0_3.SendStreamingMessageRequest):
-        _check_files(request.params.message)
     to_1_0 = _TO_1_0.get(type(request))
     if to_1_0 is not None:
         with translating():
             to_1_0(request)
     return str(getattr(request, "method", type(request).__name__))
+
+
+def _read(request: v0_3.SendMessageRequest) -> SendMessageRequest:
+    _check_files(request.params.message)
+    with translating():
+        return conversions.to_core_send_message_request(request)
 
 
 def _check_files(message: v0_3.Message) -> None:
@@ -114,14 +141,29 @@ class CompatHandler(RequestHandler03):
     async def on_message_send(
         self, request: v0_3.SendMessageRequest, context: ServerCallContext
     ) -> v0_3.Task | v0_3.Message:
-        """Send."""
-        return await _answered(super().on_message_send, request, context)
+        """Send; messages are translated beside the event loop, as they may have many parts."""
+        to_1_0 = await aside(_read, request)
+
+        async def answered() -> v0_3.Task | v0_3.Message:
+            answer = await self.request_handler.on_message_send(to_1_0, context)
+            if isinstance(answer, Task):
+                return await done(answer.ByteSize(), conversions.to_compat_task, answer)
+            return await done(answer.ByteSize(), conversions.to_compat_message, answer)
+
+        return await sealed(answered(), where=request.method)
 
     async def on_message_send_stream(
         self, request: v0_3.SendMessageRequest, context: ServerCallContext
     ) -> AsyncIterable[v0_3.SendStreamingMessageSuccessResponse]:
         """Stream; a question is the last event of its stream, so it says so (``final``)."""
-        async for response in _streamed(super().on_message_send_stream, request, context):
+        to_1_0 = await aside(_read, request)
+
+        async def responses() -> AsyncGenerator[v0_3.SendStreamingMessageSuccessResponse]:
+            async for event in self.request_handler.on_message_send_stream(to_1_0, context):
+                response = to_stream_response(event)
+                yield conversions.to_compat_stream_response(response, request.id)
+
+        async for response in sealed_stream(responses(), where=request.method):
             event = response.result
             if isinstance(event, v0_3.TaskStatusUpdateEvent):
                 event.final |= event.status.state == v0_3.TaskState.input_required

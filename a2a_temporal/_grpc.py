@@ -22,9 +22,10 @@ from typing import Any, cast
 import grpc
 import grpc.aio
 from a2a.compat.v0_3 import a2a_v0_3_pb2, a2a_v0_3_pb2_grpc
+from a2a.compat.v0_3 import types as types_v0_3
 from a2a.compat.v0_3.extension_headers import LEGACY_HTTP_EXTENSION_HEADER
 from a2a.compat.v0_3.grpc_handler import CompatGrpcHandler
-from a2a.compat.v0_3.proto_utils import FromProto
+from a2a.compat.v0_3.proto_utils import ToProto
 from a2a.extensions.common import HTTP_EXTENSION_HEADER, get_requested_extensions
 from a2a.server.context import ServerCallContext
 from a2a.server.request_handlers import RequestHandler
@@ -53,7 +54,8 @@ from starlette.authentication import (
 )
 from starlette.requests import HTTPConnection
 
-from a2a_temporal._compat import NO_PAGES, CompatHandler, translating
+from a2a_temporal._aside import aside
+from a2a_temporal._compat import NO_PAGES, CompatHandler, sent_message
 from a2a_temporal._http.authentication import UNAUTHENTICATED
 from a2a_temporal._http.calls import major_minor, served_as_1_0
 from a2a_temporal._http.cards import with_v0_3
@@ -192,8 +194,12 @@ class _Compat(CompatGrpcHandler):
         context: "grpc.aio.ServicerContext[Any, Any]",
     ) -> a2a_v0_3_pb2.SendMessageResponse:
         """Send."""
-        await self._check(request, context)
-        return await super().SendMessage(request, context)
+
+        async def send(call: ServerCallContext) -> a2a_v0_3_pb2.SendMessageResponse:
+            answer = await self.handler03.on_message_send(await self._read(request), call)
+            return await aside(ToProto.task_or_message, answer)
+
+        return await self._handle_unary(context, send, a2a_v0_3_pb2.SendMessageResponse())
 
     async def SendStreamingMessage(
         self,
@@ -201,8 +207,13 @@ class _Compat(CompatGrpcHandler):
         context: "grpc.aio.ServicerContext[Any, Any]",
     ) -> AsyncIterable[a2a_v0_3_pb2.StreamResponse]:
         """Stream."""
-        await self._check(request, context)
-        async for response in super().SendStreamingMessage(request, context):
+
+        async def send(call: ServerCallContext) -> AsyncIterable[a2a_v0_3_pb2.StreamResponse]:
+            sent = await self._read(request)
+            async for response in self.handler03.on_message_send_stream(sent, call):
+                yield ToProto.stream_response(response.result)
+
+        async for response in self._handle_stream(context, send):
             yield response
 
     async def CreateTaskPushNotificationConfig(
@@ -232,17 +243,11 @@ class _Compat(CompatGrpcHandler):
         structs += (request.metadata, message.metadata)
         check_count(len(message.content) + len(message.extensions), structs, self.most_values)
 
-    async def _check(
-        self,
-        request: a2a_v0_3_pb2.SendMessageRequest,
-        context: "grpc.aio.ServicerContext[Any, Any]",
-    ) -> None:
-        try:
-            self._check_count(request)
-            with translating():
-                FromProto.message_send_params(request)
-        except A2AError as error:
-            await self.abort_context(error, context)
+    async def _read(
+        self, request: a2a_v0_3_pb2.SendMessageRequest
+    ) -> types_v0_3.SendMessageRequest:
+        self._check_count(request)
+        return await aside(sent_message, request)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ _ROUTES = (
     "a2a.utils.error_handlers",
 )
 
+_MOST_NAMED = 100
+
 
 def keep_bodies_out_of_logs() -> None:
     """Have the SDK's records come without values of requests, in this process."""
@@ -22,7 +24,10 @@ def keep_bodies_out_of_logs() -> None:
 
 
 def what_is_wrong(error: ValidationError) -> list[dict[str, str]]:
-    """Return which fields are wrong and why, but not what is in them."""
+    """Return which fields are wrong and why, but not what is in them; of very many, how many."""
+    count = error.error_count()
+    if count > _MOST_NAMED:
+        return [{"field": "", "message": f"{count} fields are missing or wrong"}]
     found = error.errors(include_url=False, include_context=False, include_input=False)
     return [{"field": ".".join(map(str, each["loc"])), "message": each["msg"]} for each in found]
 

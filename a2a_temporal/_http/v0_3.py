@@ -34,7 +34,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from a2a_temporal._compat import NO_PAGES, CompatHandler, translating
+from a2a_temporal._aside import aside, done
+from a2a_temporal._compat import NO_PAGES, CompatHandler, sent_message
 from a2a_temporal._http.calls import CallContextBuilder
 from a2a_temporal._http.streams import SdkEvent, events_of
 from a2a_temporal._sdk_logs import what_is_wrong
@@ -53,19 +54,17 @@ class _Adapter(JSONRPC03Adapter):
     def _generate_error_response(
         self, request_id: str | int | None, error: Exception | JSONRPCError
     ) -> JSONResponse:
-        if isinstance(error, InvalidRequestError):
-            error = InvalidRequestError(data=_what_is_wrong(sys.exc_info()[1]))
-        elif isinstance(error, InternalError) or not isinstance(error, A2AError | JSONRPCError):
+        if isinstance(error, InternalError) or not isinstance(error, A2AError | JSONRPCError):
             unexpected = sys.exc_info()[1] or RuntimeError(str(error))
             error = internal_error(unexpected, where="the 0.3 adapter")
         return super()._generate_error_response(request_id, error)
 
-
-def _what_is_wrong(error: BaseException | None) -> dict[str, Any] | None:
-    """Return which fields are wrong and why, in the form the SDK says it in for 1.0."""
-    if not isinstance(error, ValidationError):
-        return None
-    return {"errors": what_is_wrong(error)}
+    def unreadable(
+        self, request_id: str | int | None, errors: list[dict[str, str]]
+    ) -> JSONResponse:
+        """Say which fields are wrong and why, in the form the SDK says it in for 1.0."""
+        error = InvalidRequestError(data={"errors": errors})
+        return super()._generate_error_response(request_id, error)
 
 
 class JsonRpcV03:
@@ -98,13 +97,23 @@ class JsonRpcV03:
                     message=f"{body['method']!r} is a method of A2A 0.3; this call says {version}."
                 )
                 return JSONResponse(build_error_response(body.get("id"), error))
-            response = await self._adapter.handle_request(
-                body.get("id"), body["method"], body, request
-            )
+            response = await self._answered(body, request)
             streams = body["method"] in _STREAMED
             return _as_stream(response) if streams else _complete(response)
 
         return Route(route.path, answer, methods=list(route.methods or ()))
+
+    async def _answered(self, body: dict[str, Any], request: Request) -> Response:
+        method, request_id = body["method"], body.get("id")
+        model = self._adapter.METHOD_TO_MODEL[method]
+        size = len(await request.body())
+        try:
+            # The adapter takes a call that was read for what it is, and reads it no second time.
+            call: Any = await done(size, model.model_validate, body)
+        except ValidationError as error:
+            errors = what_is_wrong(error)
+            return self._adapter.unreadable(request_id, errors)
+        return await self._adapter.handle_request(request_id, method, call, request)
 
     def _is_call(self, body: Any) -> bool:
         """Say whether this is a well-formed call of 0.3; the SDK refuses what is none."""
@@ -122,7 +131,24 @@ class JsonRpcV03:
 
 
 class _RestHandler(REST03Handler):
-    """The SDK's REST handler, which reads one of the two forms a new push config may have."""
+    """The SDK's REST handler, which reads one of the two forms a new push config may have.
+
+    Messages have been read before.
+    """
+
+    @validate_version(PROTOCOL_VERSION_0_3)
+    async def on_message_send(self, request: Request, context: ServerCallContext) -> dict[str, Any]:
+        """Send."""
+        answer = await self.handler03.on_message_send(request.state.sent, context)
+        return await aside(lambda: MessageToDict(ToProto.task_or_message(answer)))
+
+    @validate_version(PROTOCOL_VERSION_0_3)
+    async def on_message_send_stream(
+        self, request: Request, context: ServerCallContext
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Stream."""
+        async for response in self.handler03.on_message_send_stream(request.state.sent, context):
+            yield MessageToDict(ToProto.stream_response(response.result))
 
     @validate_version(PROTOCOL_VERSION_0_3)
     async def set_push_notification(
@@ -202,10 +228,13 @@ async def _check(request: Request, *, with_message: bool) -> None:
     if request.query_params.get("pageToken") or request.query_params.get("page_token"):
         raise InvalidParamsError(message=NO_PAGES)
     if with_message:
-        sent = a2a_v0_3_pb2.SendMessageRequest()
-        Parse(await request.body(), sent, ignore_unknown_fields=True)
-        with translating():
-            FromProto.message_send_params(sent)
+        request.state.sent = await aside(_sent, await request.body())
+
+
+def _sent(body: bytes) -> types_v0_3.SendMessageRequest:
+    sent = a2a_v0_3_pb2.SendMessageRequest()
+    Parse(body, sent, ignore_unknown_fields=True)
+    return sent_message(sent)
 
 
 def _as_stream(response: Response) -> Response:

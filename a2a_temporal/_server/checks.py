@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from a2a.server.context import ServerCallContext
@@ -94,7 +94,14 @@ def check_values(request: SendMessageRequest, most: int) -> None:
     if request.ByteSize() // _LEAST_BYTES <= most:
         return
     message = request.message
-    count = len(message.parts) + len(message.extensions) + len(message.reference_task_ids)
+    count = (
+        len(message.parts)
+        + len(message.extensions)
+        + len(message.reference_task_ids)
+        + len(request.configuration.accepted_output_modes)
+    )
+    if count > most:
+        raise too_many_values(most)
     structs: list[Struct | Value] = [request.metadata, message.metadata]
     for part in message.parts:
         if part.HasField("metadata"):
@@ -114,18 +121,19 @@ def check_count(count: int, structs: Sequence[Struct | Value], most: int) -> Non
     while waiting and count <= most:
         inner = _values_in(waiting.pop())
         count += len(inner)
-        waiting += inner
+        if count <= most:  # before an object of Python is made for each
+            waiting += inner.values() if isinstance(inner, Mapping) else inner
     if count > most:
         raise too_many_values(most)
 
 
-def _values_in(value: Struct | Value) -> list[Value]:
+def _values_in(value: Struct | Value) -> Sequence[Value] | Mapping[str, Value]:
     if isinstance(value, Struct):
-        return list(value.fields.values())
+        return value.fields
     kind = value.WhichOneof("kind")
     if kind == "struct_value":
-        return list(value.struct_value.fields.values())
-    return list(value.list_value.values) if kind == "list_value" else []
+        return value.struct_value.fields
+    return value.list_value.values if kind == "list_value" else ()
 
 
 def too_many_values(most: int) -> InvalidParamsError:

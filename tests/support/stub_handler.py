@@ -70,6 +70,7 @@ class StubHandler(RequestHandler):
         self.started = 0
         self.closed = 0
         self.contexts: list[ServerCallContext] = []
+        self.messages: list[Message] = []
         self.gate = asyncio.Event()
         self.waiting = 0
         self.finished = 0
@@ -86,6 +87,7 @@ class StubHandler(RequestHandler):
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> Task | Message:
         self.contexts.append(context)
+        self.messages.append(params.message)
         _check(_text(params))
         if _text(params) in ("silent", "slow"):
             await self._wait_for(self.gate if _text(params) == "slow" else asyncio.Event())
@@ -95,6 +97,7 @@ class StubHandler(RequestHandler):
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event]:
         self.contexts.append(context)
+        self.messages.append(params.message)
         async for event in _stream(_text(params)):
             yield event
 

@@ -132,6 +132,16 @@ async def test_a_request_0_3_does_not_know_is_refused_by_the_names_of_its_fields
     assert "pydantic" not in response.text
 
 
+async def test_a_refusal_by_0_3_is_no_longer_than_its_request() -> None:
+    message: Json = {"kind": "message", "messageId": "m", "role": "user"}
+    params = {"message": {**message, "parts": [{"kind": "x"}] * 20_000}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params}
+    async with in_process(await stub_app()) as caller:
+        response = await caller.http.post("/", json=body)
+    assert response.json()["error"]["code"] == -32600
+    assert len(response.content) < 1000
+
+
 EMPTY_PART: Json = {"message": {"role": "ROLE_USER", "content": [{}]}}
 
 

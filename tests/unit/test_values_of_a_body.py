@@ -1,14 +1,18 @@
 """How many values a body holds is known before it is parsed."""
 
 import json
+import time
 from typing import Any, cast
 
 import pytest
+from a2a.types import SendMessageRequest
+from a2a.utils.errors import InvalidParamsError
 from hypothesis import given
 from hypothesis import strategies as st
 
 from a2a_temporal import HandlerOptions
 from a2a_temporal._http.values import too_many_values
+from a2a_temporal._server.checks import check_values
 from tests.support.http_app import in_process
 from tests.support.stub_handler import stub_app
 
@@ -85,3 +89,12 @@ async def test_a_rest_body_that_names_a_member_twice_is_refused() -> None:
             "/message:send", content=body, headers={"A2A-Version": "1.0"}
         )
         assert answer.status_code == 400
+
+
+def test_a_long_list_is_counted_by_its_length() -> None:
+    request = SendMessageRequest()
+    request.message.metadata.update({"list": [1] * 1_000_000})
+    began = time.thread_time()
+    with pytest.raises(InvalidParamsError):
+        check_values(request, MOST)
+    assert time.thread_time() - began < 0.1
