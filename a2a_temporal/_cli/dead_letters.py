@@ -8,28 +8,28 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from temporalio.client import (
-    Client,
-    WorkflowExecutionDescription,
-    WorkflowExecutionStatus,
-    WorkflowFailureError,
-)
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import WorkflowExecutionStatus
+from temporalio.api.workflow.v1 import WorkflowExecutionInfo
+from temporalio.client import Client, WorkflowFailureError
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal._executions import OPEN, OPEN_STATUSES, described, listed
 from a2a_temporal._log import wire
 from a2a_temporal._log.reading import NoTaskError, converter_of
 from a2a_temporal._worker.push_lane import Lane, PushEnd, PushStart, parse_lanes
 from a2a_temporal._worker.push_log import Position, PushLog, PushLogs, present_configs
 
 _RPC_TIMEOUT = timedelta(seconds=10)
+_FAILED = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_FAILED
 _NO_WORKER = "the task ended before a worker had run it"
 _DEAD = (
     f"WorkflowType = '{wire.PUSH_WORKFLOW}' AND {wire.STATE_ATTRIBUTE} = '{wire.PUSH_DEAD_LETTERS}'"
 )
 _ALL = f"WorkflowType = '{wire.PUSH_WORKFLOW}'"
-_OPEN = " AND ExecutionStatus IN ('Running', 'Failed')"
+_HELD = f" AND ({OPEN} OR ExecutionStatus = 'Failed')"
 
 
 @dataclass(frozen=True)
@@ -62,20 +62,18 @@ async def dead_letters(client: Client, task_ids: Sequence[str] = ()) -> AsyncIte
         temporalio.service.RPCError: Temporal did not answer.
     """
     for task_id in task_ids:
-        described = await _latest(client, task_id)
-        letters = await (_of(client, described) if described else _untold(client, task_id))
+        latest = await _latest(client, task_id)
+        letters = await (_of(client, latest) if latest else _untold(client, task_id))
         for each in letters:
             yield each
     if task_ids:
         return
     found: set[str] = set()
-    async for listed in client.list_workflows(await _query(client)):
-        if listed.id not in found:
-            found.add(listed.id)
-            described = await client.get_workflow_handle(listed.id).describe(
-                rpc_timeout=_RPC_TIMEOUT
-            )
-            for each in await _of(client, described):
+    async for delivery in listed(client, await _query(client)):
+        workflow_id = delivery.execution.workflow_id
+        if workflow_id not in found:
+            found.add(workflow_id)
+            for each in await _of(client, await _latest_run(client, workflow_id)):
                 yield each
 
 
@@ -88,25 +86,25 @@ async def redeliver(client: Client, task_id: str, config_ids: Sequence[str] = ()
     Raises:
         temporalio.service.RPCError: Temporal did not answer.
     """
-    described = await _latest(client, task_id)
-    letters = await (_of(client, described) if described else _untold(client, task_id))
+    latest = await _latest(client, task_id)
+    letters = await (_of(client, latest) if latest else _untold(client, task_id))
     dead = {each.config_id for each in letters}
     chosen = dead & set(config_ids) if config_ids else dead
     if not chosen:
         return False
-    if described is None:
+    if latest is None:
         await _tell(client, task_id, chosen)
-    elif described.status == WorkflowExecutionStatus.RUNNING:
-        running = client.get_workflow_handle(described.id)
+    elif latest.status in OPEN_STATUSES:
+        running = client.get_workflow_handle(latest.execution.workflow_id)
         await running.signal(wire.PUSH_REDELIVER_SIGNAL, sorted(chosen), rpc_timeout=_RPC_TIMEOUT)
     else:
-        start = await _start(client, described)
-        lanes = await _lanes_left(client, described)
+        start = await _start(client, latest.execution)
+        lanes = await _lanes_left(client, latest.execution)
         for lane in lanes:
             if lane.config_id in chosen:
                 lane.given_up = lane.failing_since = ""
         again = replace(start, configs={}, previous="", lanes=lanes, closing=True)
-        await _deliver(client, again, described.task_queue)
+        await _deliver(client, again, latest.task_queue)
     return True
 
 
@@ -122,13 +120,14 @@ async def _deliver(client: Client, start: PushStart, task_queue: str) -> None:
     )
 
 
-async def _of(client: Client, described: WorkflowExecutionDescription) -> list[DeadLetters]:
+async def _of(client: Client, delivery: WorkflowExecutionInfo) -> list[DeadLetters]:
     """Return what a delivery workflow has given up, but for configs that are deleted."""
-    if described.status not in (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.FAILED):
+    ended = delivery.status not in OPEN_STATUSES
+    if ended and delivery.status != _FAILED:
         return []
-    start = await _start(client, described)
+    start = await _start(client, delivery.execution)
     found: list[DeadLetters] = []
-    for lane in parse_lanes(await described.memo_value(wire.PUSH_MEMO, default=[])):
+    for lane in await _lanes_given_up(client, delivery):
         log = await _log(client, start.task_id, lane.position.run_id, start.run_id)
         push = (await present_configs(client, log)).get(lane.config_id) if log else None
         if log is not None and (push is None or push.since != lane.since):
@@ -140,7 +139,7 @@ async def _of(client: Client, described: WorkflowExecutionDescription) -> list[D
                 reason=lane.given_up,
                 since=lane.failing_since,
                 missed=len(log.pending(push, lane.position)) if log and push else None,
-                ended=described.status != WorkflowExecutionStatus.RUNNING,
+                ended=ended,
             )
         )
     return found
@@ -171,7 +170,7 @@ async def _tell(client: Client, task_id: str, config_ids: set[str]) -> None:
     log = await _untold_log(client, task_id)
     if log is None:
         return
-    described = await client.get_workflow_handle(task_id).describe(rpc_timeout=_RPC_TIMEOUT)
+    task = await _latest_run(client, task_id)
     lanes = [
         Lane(
             config_id,
@@ -190,14 +189,14 @@ async def _tell(client: Client, task_id: str, config_ids: set[str]) -> None:
         closing=True,
         search_attributes=log.state.start.search_attributes,
     )
-    await _deliver(client, start, described.task_queue)
+    await _deliver(client, start, task.task_queue)
 
 
 async def _untold_log(client: Client, task_id: str) -> PushLog | None:
     """Read the log of a task that has ended without ever having a delivery workflow."""
     try:
-        described = await client.get_workflow_handle(task_id).describe(rpc_timeout=_RPC_TIMEOUT)
-        log = await _log(client, task_id, described.run_id)
+        task = await _latest_run(client, task_id)
+        log = await _log(client, task_id, task.execution.run_id)
     except NoTaskError:
         return None
     except RPCError as error:
@@ -224,18 +223,17 @@ async def _query(client: Client) -> str:
     except RPCError as error:
         if error.status != RPCStatusCode.INVALID_ARGUMENT:
             raise
-        return _ALL + _OPEN
-    return _DEAD + _OPEN
+        return _ALL + _HELD
+    return _DEAD + _HELD
 
 
-async def _latest(client: Client, task_id: str) -> WorkflowExecutionDescription | None:
+async def _latest(client: Client, task_id: str) -> WorkflowExecutionInfo | None:
     """Describe the delivery workflow of a task's last run."""
-    latest: WorkflowExecutionDescription | None = None
+    latest: WorkflowExecutionInfo | None = None
     number = 1
     while True:
-        workflow = client.get_workflow_handle(wire.push_workflow_id(task_id, number))
         try:
-            latest = await workflow.describe(rpc_timeout=_RPC_TIMEOUT)
+            latest = await _latest_run(client, wire.push_workflow_id(task_id, number))
         except RPCError as error:
             if error.status == RPCStatusCode.NOT_FOUND:
                 return latest
@@ -243,17 +241,30 @@ async def _latest(client: Client, task_id: str) -> WorkflowExecutionDescription 
         number += 1
 
 
-async def _start(client: Client, described: WorkflowExecutionDescription) -> PushStart:
-    workflow = client.get_workflow_handle(described.id, run_id=described.run_id)
+async def _latest_run(client: Client, workflow_id: str) -> WorkflowExecutionInfo:
+    found = await described(client, workflow_id, timeout=_RPC_TIMEOUT)
+    return found.workflow_execution_info
+
+
+async def _lanes_given_up(client: Client, delivery: WorkflowExecutionInfo) -> list[Lane]:
+    if wire.PUSH_MEMO not in delivery.memo.fields:
+        return []
+    payload = delivery.memo.fields[wire.PUSH_MEMO]
+    (lanes,) = await converter_of(client, delivery.execution.workflow_id).decode([payload])
+    return parse_lanes(lanes)
+
+
+async def _start(client: Client, run: WorkflowExecution) -> PushStart:
+    workflow = client.get_workflow_handle(run.workflow_id, run_id=run.run_id)
     async for event in workflow.fetch_history_events(page_size=1):
         payloads = event.workflow_execution_started_event_attributes.input.payloads
-        (start,) = await converter_of(client, described.id).decode(payloads, [PushStart])
+        (start,) = await converter_of(client, run.workflow_id).decode(payloads, [PushStart])
         return start
-    raise LookupError(f"workflow {described.id!r} has no history")
+    raise LookupError(f"workflow {run.workflow_id!r} has no history")
 
 
-async def _lanes_left(client: Client, described: WorkflowExecutionDescription) -> list[Lane]:
-    workflow = client.get_workflow_handle(described.id, run_id=described.run_id)
+async def _lanes_left(client: Client, run: WorkflowExecution) -> list[Lane]:
+    workflow = client.get_workflow_handle(run.workflow_id, run_id=run.run_id)
     try:
         await workflow.result(rpc_timeout=_RPC_TIMEOUT)
     except WorkflowFailureError as error:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal._executions import OPEN, listed
 from a2a_temporal._log import wire
 from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.reading import NoTaskError, begun, history_events
@@ -16,8 +17,8 @@ from a2a_temporal._server.search_attributes import register_search_attributes
 logger = logging.getLogger("a2a_temporal.cli")
 
 _CALL = timedelta(seconds=5)
-_OPEN = f"ExecutionStatus = 'Running' AND {wire.AGENT_ATTRIBUTE} IS NULL"
-UNINDEXED = f"{_OPEN} AND WorkflowType = '{wire.AGENT_WORKFLOW}'"
+_UNINDEXED = f"{OPEN} AND {wire.AGENT_ATTRIBUTE} IS NULL"
+UNINDEXED = f"{_UNINDEXED} AND WorkflowType = '{wire.AGENT_WORKFLOW}'"
 """The open tasks of executors that are not indexed; those of authors have other types."""
 _NO_TASKS = f"WorkflowType NOT IN ('{wire.PUSH_WORKFLOW}', '{wire.LATE_CONFIGS_WORKFLOW}')"
 
@@ -35,17 +36,18 @@ async def index_open_tasks(client: Client, stop: asyncio.Event) -> tuple[int, in
     """
     await register_search_attributes(client)
     asked = left = 0
-    async for execution in client.list_workflows(f"{_OPEN} AND {_NO_TASKS}"):
+    async for found in listed(client, f"{_UNINDEXED} AND {_NO_TASKS}"):
         if stop.is_set():
             break
+        workflow_id = found.execution.workflow_id
         try:
-            indexes_itself = await _indexes_itself(client, execution.id)
+            indexes_itself = await _indexes_itself(client, workflow_id)
         except LogUnreadableError as error:
-            logger.error("Task %s cannot be read here: %s", execution.id, error.__cause__ or error)
+            logger.error("Task %s cannot be read here: %s", workflow_id, error.__cause__ or error)
             left += 1
             continue
         if indexes_itself:
-            asked += await _ask(client, execution.id)
+            asked += await _ask(client, workflow_id)
     return asked, left
 
 

@@ -4,10 +4,13 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta, timezone
 
+from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
-from temporalio.client import Client, WorkflowExecution, WorkflowExecutionDescription
+from temporalio.api.workflow.v1 import WorkflowExecutionInfo
+from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal._executions import OPEN, described, listed
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
 from a2a_temporal._log.reading import newest_events
@@ -21,7 +24,6 @@ _OURS = (
     f"('{wire.AGENT_WORKFLOW}', '{wire.PUSH_WORKFLOW}'))"
 )
 _OURS_WITHOUT = f"WorkflowType IN ('{wire.AGENT_WORKFLOW}', '{wire.PUSH_WORKFLOW}')"
-_OPEN = "ExecutionStatus = 'Running'"
 _REPORTED = "TemporalReportedProblems IS NOT NULL"
 
 _NONDETERMINISM = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR
@@ -63,22 +65,23 @@ async def stuck_tasks(client: Client, *, looked_at: int = _LOOKED_AT) -> AsyncIt
         temporalio.service.RPCError: Temporal did not answer.
     """
     found: set[str] = set()
-    for query in (f"{_OPEN} AND {_REPORTED}", _OPEN):
+    for query in (f"{OPEN} AND {_REPORTED}", OPEN):
         number = 0
         async for execution in _listed(client, query):
             number += 1
             if number > looked_at:
                 break
-            stuck = None if execution.id in found else await _look(client, execution)
+            known = execution.execution.workflow_id in found
+            stuck = None if known else await _look(client, execution)
             if stuck is not None:
-                found.add(execution.id)
+                found.add(stuck.task_id)
                 yield stuck
 
 
-async def _listed(client: Client, condition: str) -> AsyncIterator[WorkflowExecution]:
+async def _listed(client: Client, condition: str) -> AsyncIterator[WorkflowExecutionInfo]:
     for ours in (_OURS, _OURS_WITHOUT):
         try:
-            async for execution in client.list_workflows(f"{condition} AND {ours}"):
+            async for execution in listed(client, f"{condition} AND {ours}"):
                 yield execution
             return
         except RPCError as error:  # a server or a namespace that does not know the attributes
@@ -86,22 +89,22 @@ async def _listed(client: Client, condition: str) -> AsyncIterator[WorkflowExecu
                 raise
 
 
-async def _look(client: Client, execution: WorkflowExecution) -> StuckTask | None:
-    workflow = client.get_workflow_handle(execution.id)
+async def _look(client: Client, execution: WorkflowExecutionInfo) -> StuckTask | None:
+    task_id = execution.execution.workflow_id
     try:
-        described = await workflow.describe(rpc_timeout=_CALL)
+        found = await described(client, task_id, timeout=_CALL)
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
             return None
         raise
-    pending = described.raw_description.pending_workflow_task
+    pending = found.pending_workflow_task
     if pending.attempt <= _FAILURES:
         return None
-    reason, cure = await _why(client, described)
+    reason, cure = await _why(client, found.workflow_execution_info.execution)
     since = pending.original_scheduled_time.ToDatetime()
     return StuckTask(
-        execution.id,
-        execution.workflow_type,
+        task_id,
+        execution.type.name,
         now_text(since.replace(tzinfo=timezone.utc)),
         pending.attempt,
         reason,
@@ -109,9 +112,9 @@ async def _look(client: Client, execution: WorkflowExecution) -> StuckTask | Non
     )
 
 
-async def _why(client: Client, described: WorkflowExecutionDescription) -> tuple[str, str]:
+async def _why(client: Client, run: WorkflowExecution) -> tuple[str, str]:
     """Return why the last workflow task failed, and what heals that."""
-    async for event in newest_events(client, described.id, described.run_id):
+    async for event in newest_events(client, run.workflow_id, run.run_id):
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
             return (
                 "a worker has taken it and not answered in time",

@@ -16,6 +16,7 @@ from temporalio.client import Client
 from temporalio.converter import DataConverter
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal._executions import described
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import CloseEntry, PushConfigEntry
 from a2a_temporal._log.history import entry_of
@@ -28,7 +29,6 @@ from a2a_temporal._log.state import (
     parse_push_configs,
     push_configs_to_json,
 )
-from a2a_temporal._reconnecting import reconnecting
 
 _RPC_TIMEOUT = timedelta(seconds=5)
 
@@ -119,9 +119,9 @@ async def _latest(client: Client, task_id: str) -> int:
 
 
 async def _exists(client: Client, task_id: str, number: int) -> bool:
-    workflow = client.get_workflow_handle(wire.late_configs_id(task_id, number))
+    workflow_id = wire.late_configs_id(task_id, number)
     try:
-        await reconnecting(lambda: workflow.describe(rpc_timeout=_RPC_TIMEOUT))
+        await described(client, workflow_id, timeout=_RPC_TIMEOUT)
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise

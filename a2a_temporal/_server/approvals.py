@@ -21,6 +21,7 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal._executions import listed
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
 from a2a_temporal._log.payloads import LogUnreadableError
@@ -279,10 +280,9 @@ class Approvals:
         condition = f"{wire.AGENT_ATTRIBUTE} IS NOT NULL"
         left_out = {} if unreadable is None else unreadable
         ids: list[str] = []
-        async for execution in self._client.list_workflows(
-            f"({query}) AND {condition}" if query else condition
-        ):
-            ids.append(execution.id)
+        narrowed = f"({query}) AND {condition}" if query else condition
+        async for found in listed(self._client, narrowed):
+            ids.append(found.execution.workflow_id)
             if len(ids) == _RECORDS_CHUNK:
                 for record in await self._records_of(ids, left_out):
                     yield record

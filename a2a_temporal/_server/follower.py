@@ -18,12 +18,14 @@ from a2a.types.a2a_pb2 import Task, TaskState, TaskStatusUpdateEvent
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.workflow.v1 import WorkflowExecutionInfo
 from temporalio.api.workflowservice.v1 import (
     GetWorkflowExecutionHistoryRequest,
     GetWorkflowExecutionHistoryResponse,
 )
-from temporalio.client import Client, WorkflowExecutionDescription
+from temporalio.client import Client
 
+from a2a_temporal._executions import described
 from a2a_temporal._log.entries import Entry, EventsEntry
 from a2a_temporal._log.fold import fold
 from a2a_temporal._log.history import Successor, closes, entry_of, keeps_its_id, run_of
@@ -346,7 +348,7 @@ class Follower:
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
             self._run_id = self._pinned_run_id or run_of(event) or self._run_id
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
-            newer = (await self._describe()).run_id
+            newer = (await self._describe()).execution.run_id
             if newer and newer != self._run_id:  # it was reset, or started anew
                 self._rebuilding = True
                 return Successor(newer)
@@ -396,9 +398,9 @@ class Follower:
         if known is not None:
             self._append([LogEvent(self.newest, built.copy_task(), built.status_turn)])
 
-    async def _describe(self) -> WorkflowExecutionDescription:
-        workflow = self._client.get_workflow_handle(self.task_id)
-        return await reconnecting(lambda: workflow.describe(rpc_timeout=_SHORT_RPC_TIMEOUT))
+    async def _describe(self) -> WorkflowExecutionInfo:
+        found = await described(self._client, self.task_id, timeout=_SHORT_RPC_TIMEOUT)
+        return found.workflow_execution_info
 
     def _append(self, made: list[LogEvent]) -> None:
         self._events += made

@@ -8,6 +8,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
 from temporalio.converter import DataConverter
 
+from a2a_temporal._executions import OPEN
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import MessageEntry, now_text, parse_signal
 from a2a_temporal._log.history import keeps_its_id
@@ -183,7 +184,7 @@ async def read_waiting(client: Client, task_id: str) -> Waiting:
 def waiting_query(person: Person, view: View = "decide") -> str:
     """Return the visibility query for what waits for a person."""
     conditions = [
-        "ExecutionStatus = 'Running'",
+        OPEN,
         f"{wire.STATE_ATTRIBUTE} IN ('input-required', 'auth-required')",
     ]
     if person.tenant is not None:

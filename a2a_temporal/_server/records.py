@@ -10,6 +10,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal._executions import listed
 from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.published import agent_messages, record_in
 from a2a_temporal._log.reading import read_log
@@ -56,8 +57,9 @@ async def runs_of(client: Client, task_ids: list[str]) -> dict[str, list[str]]:
     runs: dict[str, list[str]] = {}
     if task_ids:
         ids = ", ".join(map(quote, task_ids))
-        async for execution in client.list_workflows(f"WorkflowId IN ({ids})"):
-            runs.setdefault(execution.id, []).append(execution.run_id)
+        async for found in listed(client, f"WorkflowId IN ({ids})"):
+            run = found.execution
+            runs.setdefault(run.workflow_id, []).append(run.run_id)
     return runs
 
 

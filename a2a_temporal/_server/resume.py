@@ -16,10 +16,10 @@ from google.protobuf.struct_pb2 import Struct
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal._executions import described
 from a2a_temporal._log.history import Successor, entry_of
 from a2a_temporal._log.reading import NoTaskError, begun, converter_of, history_events
 from a2a_temporal._log.state import LogState
-from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.engine_errors import is_missing_workflow
 from a2a_temporal._server.follower import Cursor, LogEvent, Reader, RenderResult, log_events
 
@@ -117,8 +117,7 @@ async def events_after(
         temporalio.service.RPCError: Temporal did not answer.
     """
     try:
-        workflow = client.get_workflow_handle(task_id)
-        described = await reconnecting(lambda: workflow.describe(rpc_timeout=timeout))
+        latest = await described(client, task_id, timeout=timeout)
         events: list[LogEvent] = []
         run_id = after.run_id
         for _ in range(_MOST_RUNS):
@@ -133,7 +132,7 @@ async def events_after(
         if is_missing_workflow(error) or error.status == RPCStatusCode.INVALID_ARGUMENT:
             return None
         raise
-    if run_id != described.run_id:
+    if run_id != latest.workflow_execution_info.execution.run_id:
         return None
     place = (after.event_id, after.index)
     return [

@@ -18,6 +18,7 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal._executions import OPEN_STATUSES
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
 from a2a_temporal._log.indexing import HASHED, keyword
@@ -63,10 +64,6 @@ _CLOSED_AS = {
     "TimedOut": TaskState.TASK_STATE_FAILED,
     "Canceled": TaskState.TASK_STATE_CANCELED,
 }
-_OPEN_STATUSES = (
-    WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING,
-    WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_PAUSED,
-)
 
 
 @dataclass(frozen=True)
@@ -250,7 +247,7 @@ def _list(values: Iterable[str]) -> str:
 
 def _row(info: WorkflowExecutionInfo) -> TaskRow:
     state, updated = indexed(info.search_attributes)
-    closed = info.status not in _OPEN_STATUSES
+    closed = info.status not in OPEN_STATUSES
     at = updated or info.start_time.ToMilliseconds()
     if closed and state not in _TERMINAL:
         at = info.close_time.ToMilliseconds()

@@ -24,6 +24,7 @@ from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
+from a2a_temporal._executions import described
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart, entry_time, parse_time
 from a2a_temporal._log.kept import KeptLogs
@@ -290,11 +291,10 @@ class Tasks:
         Raises:
             InternalError: Temporal cannot be reached now.
         """
-        workflow = self._client.get_workflow_handle(task_id)
         limit = self._options.read_timeout
         async with engine_errors(task_id):
-            described = reconnecting(lambda: workflow.describe(rpc_timeout=limit))
-            return (await within(limit, described)).run_id
+            found = await within(limit, described(self._client, task_id, timeout=limit))
+            return found.workflow_execution_info.execution.run_id
 
     async def exists(self, caller: Caller, task_id: str) -> bool:
         """Say whether there is such a task for this caller.

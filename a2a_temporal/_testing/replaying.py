@@ -6,6 +6,8 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHistory
 from temporalio.worker import Replayer
 
+from a2a_temporal._executions import listed
+
 
 async def replay_all(replayer: Replayer, client: Client, task_queue: str) -> dict[str, Exception]:
     """Replay every workflow of a task queue that visibility knows.
@@ -13,10 +15,15 @@ async def replay_all(replayer: Replayer, client: Client, task_queue: str) -> dic
     Returns:
         Run id → failure, of those that failed.
     """
-    found = client.list_workflows(f"TaskQueue = '{task_queue}'")
-    begun = _begun(found.map_histories())
+    begun = _begun(_histories(client, task_queue))
     results = await replayer.replay_workflows(begun, raise_on_replay_failure=False)
     return dict(results.replay_failures)
+
+
+async def _histories(client: Client, task_queue: str) -> AsyncIterator[WorkflowHistory]:
+    async for found in listed(client, f"TaskQueue = '{task_queue}'"):
+        run = found.execution
+        yield await client.get_workflow_handle(run.workflow_id, run_id=run.run_id).fetch_history()
 
 
 async def _begun(histories: AsyncIterator[WorkflowHistory]) -> AsyncIterator[WorkflowHistory]:

@@ -4,15 +4,14 @@ An operator can reset an activity: its next attempt is the first again. The log 
 what an attempt of a lower number says there is ignored.
 """
 
-from datetime import timedelta, timezone
+from datetime import timezone
 
 from temporalio import activity
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.service import RPCError, RPCStatusCode
 
-from a2a_temporal._reconnecting import reconnecting
+from a2a_temporal._executions import described
 
-_RPC_TIMEOUT = timedelta(seconds=10)
 _BETWEEN_ATTEMPTS = (
     PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED,
     PendingActivityState.PENDING_ACTIVITY_STATE_PAUSED,
@@ -38,9 +37,9 @@ class CountedAttempt:
         )
         self._activity_id = info.activity_id
         self._started = info.started_time
-        self._workflow = activity.client().get_workflow_handle(
-            info.workflow_id or "", run_id=info.workflow_run_id
-        )
+        self._client = activity.client()
+        self._workflow_id = info.workflow_id or ""
+        self._run_id = info.workflow_run_id or ""
 
     async def number_after(self, last: int, counted: int) -> int:
         """Return the number of the attempt.
@@ -66,9 +65,7 @@ class CountedAttempt:
         A heartbeat would tell as well, but it would write over the details of the author's own.
         """
         try:
-            described = await reconnecting(
-                lambda: self._workflow.describe(rpc_timeout=_RPC_TIMEOUT)
-            )
+            found = await described(self._client, self._workflow_id, run_id=self._run_id)
         except RPCError as error:
             if error.status != RPCStatusCode.NOT_FOUND:
                 raise
@@ -77,5 +74,5 @@ class CountedAttempt:
             pending.activity_id == self._activity_id
             and pending.state not in _BETWEEN_ATTEMPTS
             and pending.last_started_time.ToDatetime(tzinfo=timezone.utc) == self._started
-            for pending in described.raw_description.pending_activities
+            for pending in found.pending_activities
         )

@@ -20,11 +20,11 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal import errors
+from a2a_temporal._executions import described
 from a2a_temporal._log import wire
 from a2a_temporal._log.state import PushConfig
 from a2a_temporal._net import UrlGuard, UrlRefusedError
 from a2a_temporal._push_options import PushOptions
-from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._worker.push_lane import (
     ATTEMPT_SECONDS,
     Delivered,
@@ -345,11 +345,9 @@ def _distinct(*run_ids: str) -> list[str]:
 
 async def _is_last(client: Client, question: Question) -> bool:
     """Say whether no delivery workflow follows, because the task's next run never got to it."""
-    following = client.get_workflow_handle(
-        wire.push_workflow_id(question.task_id, question.number + 1)
-    )
+    following = wire.push_workflow_id(question.task_id, question.number + 1)
     try:
-        await reconnecting(lambda: following.describe(rpc_timeout=_SHORT_RPC))
+        await described(client, following, timeout=_SHORT_RPC)
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
             return True

@@ -23,6 +23,7 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal._executions import described
 from a2a_temporal._log.entries import MessageEntry, TaskStart
 from a2a_temporal._log.fold import fold
 from a2a_temporal._log.history import Successor, closes, entry_of, keeps_its_id, start_of
@@ -302,9 +303,9 @@ class PushLog:
 
     async def _newer_run(self) -> str:
         """Return the run that replaced a terminated one (a reset), if there is any."""
-        workflow = self._client.get_workflow_handle(self.task_id)
-        described = await reconnecting(lambda: workflow.describe(rpc_timeout=_READ_TIMEOUT))
-        return described.run_id if described.run_id not in self._runs else ""
+        found = await described(self._client, self.task_id, timeout=_READ_TIMEOUT)
+        run_id = found.workflow_execution_info.execution.run_id
+        return run_id if run_id not in self._runs else ""
 
 
 class PushLogs:

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from datetime import timedelta
 from pathlib import Path
 
 from a2a.server.events import Event
@@ -11,7 +13,16 @@ from temporalio.api.workflowservice.v1 import (
     UnpauseWorkflowExecutionRequest,
 )
 from temporalio.client import Client
+from temporalio.worker import Replayer
 
+from a2a_temporal import A2APlugin
+from a2a_temporal._cli.dead_letters import dead_letters
+from a2a_temporal._cli.stuck_tasks import stuck_tasks
+from a2a_temporal._server.approvals import Approvals
+from a2a_temporal._server.follower import Cursor
+from a2a_temporal._server.parked import Person
+from a2a_temporal._server.resume import events_after
+from a2a_temporal._testing.replaying import replay_all
 from tests.support.in_process import Scripted, running
 from tests.support.temporal_server import running_server
 from tests.support.waiting import eventually, within
@@ -43,6 +54,29 @@ async def test_a_stream_and_a_blocking_send_outlast_a_pause(tmp_path: Path) -> N
             task = await within(60, sending, what="the answer")
     assert task.status.state == TaskState.TASK_STATE_COMPLETED
     assert "COMPLETED" in str(seen[-1]), seen
+
+
+async def test_one_paused_task_is_seen_by_everybody_and_takes_nothing_away(tmp_path: Path) -> None:
+    async with running_server(tmp_path, arguments=PAUSING) as temporal:
+        client, scripted = await temporal.client(), Scripted()
+        async with running(client, scripted) as agent, aclosing(Approvals(client)) as approvals:
+            task_id = (await agent.send("say:a ask")).id
+            run_id = (await client.get_workflow_handle(task_id).describe()).run_id
+            await _pause(client, task_id)
+
+            async def paused() -> bool:
+                return (await client.count_workflows("ExecutionStatus = 'Paused'")).count == 1
+
+            await eventually(paused, within=30)
+            assert await approvals.count(Person("ops", operator=True)) == 1
+            assert [each async for each in approvals.records()] == []
+            assert [each async for each in dead_letters(client, [task_id])] == []
+            assert [each async for each in stuck_tasks(client)] == []
+            begin = Cursor(run_id, 1, Cursor.ALL)
+            assert await events_after(client, task_id, begin, timeout=timedelta(seconds=10))
+            replayer = Replayer(workflows=[], plugins=[A2APlugin(agent_executor=scripted)])
+            assert await replay_all(replayer, client, agent.task_queue) == {}
+            await _unpause(client, task_id)
 
 
 async def _rest(stream: AsyncGenerator[Event]) -> list[Event]:
