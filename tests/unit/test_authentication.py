@@ -13,6 +13,8 @@ from starlette.authentication import (
     BaseUser,
     SimpleUser,
 )
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import HTTPConnection
 from starlette.routing import Mount
 
@@ -51,6 +53,18 @@ async def test_a_call_is_its_users_and_a_wrong_token_is_refused(binding: str) ->
     assert refused.status_code == 401
     assert refused.headers["WWW-Authenticate"] == "Bearer"
     assert SECRET not in refused.text
+
+
+async def test_a_browser_may_read_that_the_backend_has_failed() -> None:
+    anywhere = Middleware(CORSMiddleware, allow_origins=["*"])
+    app = AGENT.app(await stub_handler(), middleware=[anywhere])
+    async with in_process(app) as caller:
+        broken = caller.as_user("broken").with_headers(Origin="http://page")
+        failed = await broken.raw("GetTask", {"id": "t"})
+    assert failed.status_code == 500
+    assert failed.headers["access-control-allow-origin"] == "*"
+    assert failed.json()["error"]["status"] == "INTERNAL"
+    assert SECRET not in failed.text
 
 
 async def test_the_card_and_the_probes_are_open_to_everybody() -> None:
