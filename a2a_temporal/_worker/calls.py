@@ -9,12 +9,15 @@ refused.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from temporalio import workflow
+from temporalio.api.common.v1 import Payload
+from temporalio.exceptions import is_cancelled_exception
 from temporalio.worker import (
+    ContinueAsNewInput,
     SignalChildWorkflowInput,
     SignalExternalWorkflowInput,
     StartActivityInput,
@@ -31,21 +34,56 @@ from a2a_temporal.errors import PublicError
 _StartInput = TypeVar("_StartInput", StartActivityInput, StartLocalActivityInput)
 _Handle = TypeVar("_Handle", bound="asyncio.Task[Any]")
 
+_BELOW_A_TASK = {wire.CHILD_HEADER: Payload(metadata={"encoding": b"json/plain"}, data=b"true")}
 # What the SDK does where nothing else is said.
 _CHILD_WAITS = workflow.ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED
 
 
 class CheckedCalls(WorkflowOutboundInterceptor):
-    """Checks the arguments of activities, child workflows and signals."""
+    """Checks the arguments of activities, child workflows and signals, and stops them at a cancel.
+
+    Those of child workflows, too, while the task waits for these: they are told by a header.
+    """
+
+    def __init__(self, next: WorkflowOutboundInterceptor) -> None:
+        super().__init__(next)
+        self._under_way: dict[asyncio.Task[Any], None] = {}
+        self._below_a_task = False
+
+    async def below_a_task(self, headers: Mapping[str, Payload], code: Awaitable[Any]) -> Any:
+        """Run a workflow that is no task; the child of one ends when what it calls has stopped."""
+        self._below_a_task = wire.CHILD_HEADER in headers
+        try:
+            return await code
+        except BaseException as failure:
+            if is_cancelled_exception(failure):
+                await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Stop what the author's code has called, and wait until it has stopped."""
+        calls = list(self._under_way)
+        for each in calls:
+            each.cancel()
+        for each in calls:
+            await asyncio.wait([each])
+            if not each.cancelled():
+                each.exception()
+
+    def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:
+        """Have the next run of a child know what it is."""
+        if self._below_a_task:
+            input.headers = {**input.headers, **_BELOW_A_TASK}
+        super().continue_as_new(input)
 
     def start_activity(self, input: StartActivityInput) -> workflow.ActivityHandle[Any]:
         """Start an activity if its arguments can leave with this step."""
         _check(input.args, f"The input of activity {input.activity!r}")
-        return _noted(input, super().start_activity)
+        return self._noted(input, super().start_activity)
 
     def start_local_activity(self, input: StartLocalActivityInput) -> workflow.ActivityHandle[Any]:
         """Start a local activity, whose arguments stay with the worker."""
-        return _noted(input, super().start_local_activity)
+        return self._noted(input, super().start_local_activity)
 
     async def start_child_workflow(
         self, input: StartChildWorkflowInput
@@ -54,10 +92,13 @@ class CheckedCalls(WorkflowOutboundInterceptor):
         own = input.workflow == wire.PUSH_WORKFLOW
         _check(input.args, f"The input of child workflow {input.workflow!r}", own=own)
         _note(own=own)
+        waits = self._stops and not own and input.cancellation_type == _CHILD_WAITS
+        if waits:
+            input.headers = {**input.headers, **_BELOW_A_TASK}
         handle = await super().start_child_workflow(input)
-        if own or input.cancellation_type != _CHILD_WAITS:
+        if not waits:
             return handle
-        return _until_over(handle, None, "id", "first_execution_run_id", "signal")
+        return self._until_over(handle, None, "id", "first_execution_run_id", "signal")
 
     async def signal_child_workflow(self, input: SignalChildWorkflowInput) -> None:
         """Signal a child workflow if the arguments can leave with this step."""
@@ -71,6 +112,36 @@ class CheckedCalls(WorkflowOutboundInterceptor):
         _check(input.args, f"The input of signal {input.signal!r}", own=own)
         _note(own=own)
         await super().signal_external_workflow(input)
+
+    @property
+    def _stops(self) -> bool:
+        return self._below_a_task or current_run() is not None
+
+    def _noted(
+        self,
+        input: _StartInput,
+        start: Callable[[_StartInput], workflow.ActivityHandle[Any]],
+    ) -> workflow.ActivityHandle[Any]:
+        """Start an activity; below a task, a cancel lets go only once it has stopped."""
+        if not self._stops:
+            return start(input)
+        waits = waits_for_cancel(input)
+        handle = start(input)
+        if waits:
+            handle = self._until_over(handle, longest_wait(input))
+        run = current_run()
+        if run is not None:
+            run.note_act(handle)
+        return handle
+
+    def _until_over(self, handle: _Handle, longest: timedelta | None, *attributes: str) -> _Handle:
+        """Return a handle with the same members whose cancel waits until what runs is over."""
+        over = asyncio.create_task(until_over(handle, longest))
+        for name in attributes:
+            setattr(over, name, getattr(handle, name))
+        self._under_way[over] = None
+        over.add_done_callback(lambda done: self._under_way.pop(done, None))
+        return cast("_Handle", over)
 
 
 def _check(values: Sequence[Any], what: str, *, own: bool = False) -> None:
@@ -90,30 +161,3 @@ def _note(*, own: bool = False) -> None:
     run = current_run()
     if run is not None and not own:
         run.note_act()
-
-
-def _noted(
-    input: _StartInput, start: Callable[[_StartInput], workflow.ActivityHandle[Any]]
-) -> workflow.ActivityHandle[Any]:
-    """Start an activity; of a task's workflow, a cancel lets go only once it has stopped."""
-    run = current_run()
-    if run is None:
-        return start(input)
-    waits = waits_for_cancel(input)
-    handle = start(input)
-    if waits:
-        handle = _until_over(handle, longest_wait(input))
-    run.note_act(handle)
-    return handle
-
-
-def _until_over(handle: _Handle, longest: timedelta | None, *attributes: str) -> _Handle:
-    """Return a handle whose cancel waits until what was started is over, with the same members."""
-    run = current_run()
-    if run is None:
-        return handle
-    over = asyncio.create_task(until_over(handle, longest))
-    for name in attributes:
-        setattr(over, name, getattr(handle, name))
-    run.note_call(over)
-    return cast("_Handle", over)

@@ -43,13 +43,14 @@ class TaskGuard(WorkflowInboundInterceptor):
 
     def init(self, outbound: WorkflowOutboundInterceptor) -> None:
         """Have what the workflow hands to others checked."""
-        super().init(CheckedCalls(outbound))
+        self._calls = CheckedCalls(outbound)
+        super().init(self._calls)
 
     async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
         """Run the workflow's code and end its task."""
         run = current_run()
         if run is None:
-            return await super().execute_workflow(input)
+            return await self._calls.below_a_task(input.headers, super().execute_workflow(input))
         code = asyncio.create_task(_contained(super().execute_workflow(input)))
         try:
             await workflow.wait_condition(lambda: code.done() or run.failure is not None)
@@ -60,7 +61,7 @@ class TaskGuard(WorkflowInboundInterceptor):
             code.cancel()
             await asyncio.wait([code])
             return await _fail(run, run.failure)
-        return await _end(run, code)
+        return await _end(run, code, self._calls)
 
     async def handle_signal(self, input: HandleSignalInput) -> None:
         """Run a signal handler; what it raises fails the task, not the workflow task.
@@ -136,11 +137,11 @@ def _part(payload: Payload) -> Part:
     return part
 
 
-async def _end(run: TaskRun, code: "asyncio.Task[Any]") -> Any:
+async def _end(run: TaskRun, code: "asyncio.Task[Any]", calls: CheckedCalls) -> Any:
     canceled = workflow.cancellation_reason() is not None
     if code.cancelled():
         if canceled:
-            return await _cancel(run)
+            return await _cancel(run, calls)
         return await _fail(run, asyncio.CancelledError("The workflow canceled itself"))
     failure = code.exception()
     if failure is None:
@@ -148,11 +149,11 @@ async def _end(run: TaskRun, code: "asyncio.Task[Any]") -> Any:
         return await (_fail(run, forgotten) if forgotten else _finish(run, code.result()))
     failure = _ungrouped(failure)
     if isinstance(failure, workflow.ContinueAsNewError) and run.hands_on:
-        return await _switch(run)
+        return await _switch(run, calls)
     if isinstance(failure, workflow.NondeterminismError) or _is_of_the_engine(failure):
         raise failure
     if is_cancelled_exception(failure) and canceled:
-        return await _cancel(run)
+        return await _cancel(run, calls)
     return await _fail(run, failure)
 
 
@@ -180,20 +181,20 @@ def _is_of_the_engine(failure: BaseException) -> bool:
     return not isinstance(failure, Exception) and type(failure).__module__.startswith("temporalio")
 
 
-async def _switch(run: TaskRun) -> None:
+async def _switch(run: TaskRun, calls: CheckedCalls) -> None:
     try:
         await run.switch()
     except asyncio.CancelledError:
-        await _cancel(run)
+        await _cancel(run, calls)
     except Exception as failure:  # what has come meanwhile does not fit, or may not be dropped
         await _fail(run, failure)
 
 
-async def _cancel(run: TaskRun) -> None:
+async def _cancel(run: TaskRun, calls: CheckedCalls) -> None:
     if not run.ended and run.agent_works:
         await run.stop_agent()
     await run.clean_up_agent()
-    await run.stop_calls()
+    await calls.stop()
     if not run.ended:
         await run.step.room_for(_STATUS_BYTES)
         run.cancel()

@@ -97,7 +97,6 @@ class TaskRun:
         self._begun = self._done_so_far()
         self._acted = False
         self._under_way = 0  # activities that may publish
-        self._calls: dict[asyncio.Task[Any], None] = {}
         self.held_signals = 0  # handlers of the author's that the guard has wait for the log
         self._turns: AgentTurns | None = None
         self.hands_on: bool = False  # a new run is to take over; the guard sees to what it is given
@@ -403,21 +402,6 @@ class TaskRun:
             self._acted = True
         else:
             handle.add_done_callback(self._note_done)
-
-    def note_call(self, over: "asyncio.Task[Any]") -> None:
-        """Note an activity of the author's code that CANCELED has to wait for."""
-        self._calls[over] = None
-        over.add_done_callback(lambda done: self._calls.pop(done, None))
-
-    async def stop_calls(self) -> None:
-        """Stop the author's activities, and wait until they have; for the guard of the workflow."""
-        calls = list(self._calls)
-        for each in calls:
-            each.cancel()
-        for each in calls:
-            await asyncio.wait([each])
-            if not each.cancelled():
-                each.exception()
 
     @property
     def forgotten(self) -> ApplicationError | None:

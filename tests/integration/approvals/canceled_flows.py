@@ -81,7 +81,7 @@ _LIMIT = timedelta(seconds=60)
 
 @workflow.defn
 class Pays:
-    """Pays as its message says: a kind, or ``local``, ``beside``, ``child``."""
+    """Pays as its message says: a kind, or ``local``, ``beside``, ``child``, ``child_of_two``."""
 
     @workflow.init
     def __init__(self, start: TaskStart) -> None:
@@ -99,6 +99,10 @@ class Pays:
             case "child":
                 await workflow.execute_child_workflow(
                     PaysAsChild.run, id=f"pays-for-{self.task.id}"
+                )
+            case "child_of_two":
+                await workflow.execute_child_workflow(
+                    PaysTwice.run, id=f"pays-twice-for-{self.task.id}"
                 )
             case kind:
                 await workflow.execute_activity(_KINDS[kind], start_to_close_timeout=_LIMIT)
@@ -118,3 +122,14 @@ class PaysAsChild:
             heartbeat_timeout=_LIMIT,
             cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
         )
+
+
+@workflow.defn
+class PaysTwice:
+    """Pays for another workflow, and says nothing of cancels."""
+
+    @workflow.run
+    async def run(self) -> None:
+        """Pay beside, and pay."""
+        workflow.start_activity(pay, start_to_close_timeout=_LIMIT)
+        await workflow.execute_activity(pay, start_to_close_timeout=_LIMIT)
