@@ -71,7 +71,12 @@ def _exact(value: Any, path: str, depth: int) -> Any:
         raise InexactError(path[:200], f"it is nested deeper than {DEEPEST} levels.")
     if isinstance(value, dict):
         fields = cast("dict[Any, Any]", value)
-        return {_key(key, path): _exact(fields[key], f"{path}.{key}", depth + 1) for key in fields}
+        written = {
+            _key(key, path): _exact(fields[key], f"{path}.{key}", depth + 1) for key in fields
+        }
+        if len(written) < len(fields):  # members of an Enum, of the same value
+            raise InexactError(path, "two of its keys are the same text in JSON.")
+        return written
     if isinstance(value, (list, tuple)):
         items = cast("list[Any]", value)
         return [_exact(each, f"{path}[{at}]", depth + 1) for at, each in enumerate(items)]

@@ -20,6 +20,7 @@ from a2a_temporal._log.requests import (
     OpenRequest,
     RefusedError,
     canonical,
+    check_comment,
     check_keys,
     text_in,
 )
@@ -83,8 +84,10 @@ def answers_of(message: Message, requests: list[OpenRequest], base: Answer) -> l
             )
         answers = _hitl_answers(payload, requests, base)
         # Text beside the payload is for display; a yes or a no in it is not to be overruled.
-        shown = _decisions_in(text, requests, base)
-        if any(each.verdict != shown[0].verdict for each in answers if shown):
+        lines = [_decision_in(line, base) for line in text.split("\n")]
+        shown = [each for each in lines if each is not None]
+        bare = [each.verdict for each in shown if not each.request]
+        if any(each.verdict != verdict for each in answers for verdict in bare):
             raise ContradictionError(f"The message says {text!r:.80} beside another answer.")
         return _agreeing([*answers, *(each for each in shown if each.request)])
     if data:
@@ -129,6 +132,7 @@ def _agreeing(answers: Iterable[Answer]) -> list[Answer]:
     named = sorted({each.request for each in listed if each.request})
     found: dict[str, Answer] = {}
     for each in listed:
+        check_comment(each.verdict, each.comment)
         if not each.request and len(named) == 1:
             each = replace(each, request=named[0])
         known = found.setdefault(each.request, each)

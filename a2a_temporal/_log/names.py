@@ -15,6 +15,7 @@ _INVISIBLE = re.compile(
 )
 
 ANYONE = "*"
+LONGEST_NAME = 500
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, cast
 
 from a2a_temporal._log.exact import InexactError, exact
-from a2a_temporal._log.names import ANYONE, normal, normals, same
+from a2a_temporal._log.names import ANYONE, LONGEST_NAME, normal, normals, same
 from a2a_temporal._log.reserved import PREFIX
 
 APPROVALS_EXTENSION = f"{PREFIX}approvals/v1"
@@ -27,7 +27,7 @@ _NAMING = {"a2a": "'{verdict} {id}'", "cli": "--request {id}"}
 _LONGEST_ANSWER = 200_000
 _LONGEST_TOLD = 1_000_000
 _LONGEST_REFUSAL = 2_000
-_LONGEST_NAME = 500
+_LONGEST_NOTE = 100
 
 RequestKind = Literal["approval", "input", "auth"]
 Verdict = Literal["approve", "reject", "answer", "comment"]
@@ -261,8 +261,9 @@ def check_fits(answer: Answer) -> None:
         raise RefusedError(f"The details must be JSON that all read alike. {error}") from error
     except (ValueError, TypeError, RecursionError) as error:
         raise RefusedError("The details must be JSON: without NaN and Infinity.") from error
-    if len(answer.by) > _LONGEST_NAME:
-        raise RefusedError(f"A name has at most {_LONGEST_NAME} characters.")
+    if len(answer.by) > LONGEST_NAME:
+        raise RefusedError(f"A name has at most {LONGEST_NAME} characters.")
+    check_comment(answer.verdict, answer.comment)
 
 
 def _check_length(size: int, most: int) -> None:
@@ -354,7 +355,7 @@ def parse_answer(verdict: Verdict, value: Any) -> Answer:
     if value is None or value == "":
         return Answer(verdict)
     if isinstance(value, str):
-        _check_comment(verdict, value)
+        check_comment(verdict, value)
         return Answer(verdict, comment="" if verdict == "answer" else value, answer=value)
     if not isinstance(value, dict):
         raise RefusedError(
@@ -369,7 +370,7 @@ def parse_answer(verdict: Verdict, value: Any) -> Answer:
     for name in ("by", "comment", "request", "as"):
         text_in(fields, name)
     group, comment = text_in(fields, "as"), text_in(fields, "comment")
-    _check_comment(verdict, comment)
+    check_comment(verdict, comment)
     return Answer(
         verdict,
         request=text_in(fields, "request"),
@@ -407,12 +408,15 @@ def text_in(fields: dict[str, Any], name: str) -> str:
     return value
 
 
-def _check_comment(verdict: Verdict, comment: str) -> None:
-    """Refuse a yes with the comment "no", and the other way round."""
-    word = comment.strip(" .!").casefold()
-    opposite = {"approve": REJECT_WORDS, "reject": APPROVE_WORDS}.get(verdict, frozenset[str]())
-    if word in opposite:
-        raise ContradictionError(f"The {verdict} signal came with the comment {comment!r:.80}.")
+def check_comment(verdict: Verdict, comment: str) -> None:
+    """Check that a yes does not come with the comment "no", or the other way round.
+
+    Raises:
+        ContradictionError: It does.
+    """
+    opposite = {"approve": REJECT_WORDS, "reject": APPROVE_WORDS}.get(verdict)
+    if opposite and normal(comment[:_LONGEST_NOTE]).strip(" .!'\"") in opposite:
+        raise ContradictionError(f"'{verdict}' came with the comment {comment!r:.80}.")
 
 
 def parse_decision(value: Any) -> Answer | None:

@@ -11,7 +11,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log.exact import is_text
-    from a2a_temporal._log.names import normal
+    from a2a_temporal._log.names import LONGEST_NAME, normal
 
 _LONGEST = timedelta(days=36500)
 
@@ -27,7 +27,7 @@ def text(name: str, value: Any) -> str:
         raise TypeError(f"{name} must be a text, got {value!r:.200}.")
     if not is_text(value) or not normal(value):
         raise ValueError(f"{name} must be a text that people can read, got {value!r:.200}.")
-    return value
+    return str.__str__(value)
 
 
 def told(name: str, value: Any) -> str:
@@ -52,7 +52,10 @@ def names(what: str, given: Iterable[Any]) -> tuple[str, ...]:
             raise TypeError(
                 f'{what} takes names one by one, {what}("ann", "bob"), got {each!r:.200}.'
             )
-    return tuple(text(f"A name of {what}", each) for each in given)
+    found = tuple(text(f"A name of {what}", each) for each in given)
+    if any(len(each) > LONGEST_NAME for each in found):
+        raise ValueError(f"A name of {what} has at most {LONGEST_NAME} characters.")
+    return found
 
 
 def choices(given: Any) -> list[str]:

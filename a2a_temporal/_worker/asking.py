@@ -71,7 +71,9 @@ class Asking(Coroutine[Any, Any, T]):
         return self._running().__await__()
 
     def __bool__(self) -> NoReturn:
-        """Refuse to be taken for an answer."""
+        """Refuse to be taken for an answer, whatever code makes of that."""
+        if self._begun is None:
+            self._lost(self.never_awaited())
         raise TypeError(str(self.never_awaited()))
 
     def __del__(self) -> None:

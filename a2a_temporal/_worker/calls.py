@@ -125,11 +125,13 @@ class CheckedCalls(WorkflowOutboundInterceptor):
         """Start an activity; below a task, a cancel lets go only once it has stopped."""
         if not self._stops:
             return start(input)
+        run = current_run()
+        if run is not None:
+            run.check_asked()
         waits = waits_for_cancel(input)
         handle = start(input)
         if waits:
             handle = self._until_over(handle, longest_wait(input))
-        run = current_run()
         if run is not None:
             run.note_act(handle)
         return handle
@@ -160,4 +162,5 @@ def _check(values: Sequence[Any], what: str, *, own: bool = False) -> None:
 def _note(*, own: bool = False) -> None:
     run = current_run()
     if run is not None and not own:
+        run.check_asked()
         run.note_act()

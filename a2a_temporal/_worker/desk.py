@@ -19,7 +19,6 @@ with workflow.unsafe.imports_passed_through():
 
     from a2a_temporal._log import wire
     from a2a_temporal._log.entries import now_text
-    from a2a_temporal._log.exact import exact
     from a2a_temporal._log.hitl import HITL_EXTENSION, answers_of, request_payload
     from a2a_temporal._log.names import indexed_name
     from a2a_temporal._log.protojson import from_json
@@ -45,7 +44,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log.reserved import is_reserved
     from a2a_temporal._worker.case import Case, how_to_answer, question
     from a2a_temporal._worker.current_details import current_details
-    from a2a_temporal._worker.details import changes_between, validated
+    from a2a_temporal._worker.details import changes_between, like_asked, validated
     from a2a_temporal._worker.failures import misused
     from a2a_temporal._worker.received import on_signal
     from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
@@ -359,7 +358,7 @@ class Desk:
         if answer.details is None or answer.verdict != "approve":
             return None
         if case.type is None:
-            return exact(answer.details)
+            return like_asked(case.request.details, answer.details)
         return validated(case.type, answer.details)
 
     def _decide(self, case: Case, answer: Answer, changed: Any) -> Record:

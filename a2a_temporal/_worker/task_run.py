@@ -240,7 +240,7 @@ class TaskRun:
         Raises:
             TypeError, ValueError: An argument is not what it should be.
         """
-        arguments.text("question", question)
+        question = arguments.text("question", question)
         offered = arguments.choices(choices)
         arguments.duration("timeout", timeout)
 
@@ -266,7 +266,7 @@ class TaskRun:
         Raises:
             TypeError, ValueError: An argument is not what it should be.
         """
-        arguments.text("text", text)
+        text = arguments.text("text", text)
         arguments.duration("timeout", timeout)
 
         async def ask() -> Message | None:
@@ -306,7 +306,7 @@ class TaskRun:
             TypeError, ValueError: An argument is not what it should be.
             ApplicationError: The log cannot hold the details exactly.
         """
-        arguments.text("summary", summary)
+        summary = arguments.text("summary", summary)
         arguments.duration("timeout", timeout)
         arguments.duration("remind_every", remind_every)
         rule = rule_of("on_timeout", on_timeout)
@@ -408,6 +408,22 @@ class TaskRun:
         """The failure of a task whose code never awaited what it has called."""
         return next((each.never_awaited() for each in self._askings if not each.awaited), None)
 
+    def check_asked(self) -> None:
+        """Check that nothing is done while a question waits to be awaited, and so asked.
+
+        Raises:
+            ApplicationError: It does; the task fails with it, whatever its code makes of that.
+        """
+        idle = [each for each in self._askings if not each.awaited]
+        if not idle:
+            return
+        begins = {id(each.get_coro()) for each in asyncio.all_tasks()}
+        for each in idle:
+            if id(each) not in begins:
+                failure = each.never_awaited()
+                self._note_lost(failure)
+                raise failure
+
     @property
     def agent_works(self) -> bool:
         """True while the agent has a turn, also one that is being stopped."""
@@ -494,6 +510,7 @@ class TaskRun:
             at = now_text(workflow.now())
             record = rule_record(request, "escalate", rule_text(rule), at=at)
             request.approvers, request.records = list(rule.names), []
+            case.records = []
             request.quorum = rule.quorum
             request.deadline = deadline_text(timeout)
             text = f"Escalated to {', '.join(rule.names)}: {question(request)}"

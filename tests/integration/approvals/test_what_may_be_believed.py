@@ -1,6 +1,7 @@
 """A yes means what the person saw; nothing else may be taken for one, and nothing gets lost."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from a2a.types import Message, Part, Role
@@ -11,10 +12,10 @@ from temporalio.client import Client
 from a2a_temporal import Agent
 from a2a_temporal._log.protojson import from_json
 from a2a_temporal.testing import RefusedError, RunningAgent, running_agent, state_of, status_text
-from tests.integration.approvals.belief_flows import Believing, Forger
+from tests.integration.approvals.belief_flows import PAID, Believing, Forger, pay
 from tests.support.in_process import CARD
 
-FORGER = Agent(card=CARD, workflow=Believing, executor=Forger())
+FORGER = Agent(card=CARD, workflow=Believing, executor=Forger(), activities=[pay])
 
 
 async def test_a_record_that_an_executor_publishes_is_none(skipping: Client) -> None:
@@ -66,6 +67,72 @@ async def test_what_was_never_awaited_fails_the_task(skipping: Client, how: str)
         assert not task.artifacts
         assert "without await" in await _failure(agent, task.id)
         await agent.replay()
+
+
+@pytest.mark.parametrize("how", ["compared", "caught"])
+async def test_nothing_is_done_on_a_yes_that_nobody_gave(skipping: Client, how: str) -> None:
+    async with running_agent(skipping, FORGER, max_cached_workflows=0) as agent:
+        task = await agent.send(f"pays_unasked {how}", wait=False)
+        task = await agent.until(task, "failed")
+        assert task.id not in PAID
+        assert "without await" in await _failure(agent, task.id)
+        await agent.replay()
+
+
+async def test_what_is_about_to_be_asked_holds_up_nothing_else(skipping: Client) -> None:
+    async with running_agent(skipping, FORGER, max_cached_workflows=0) as agent:
+        task = await agent.send("pays_beside")
+        await agent.approve(task, by="ann")
+        task = await agent.settled(task)
+        assert task.artifacts[0].parts[0].text == "paid, True"
+        assert task.id in PAID
+        await agent.replay()
+
+
+async def test_an_escalation_drops_what_was_answered_before(skipping: Client) -> None:
+    async with running_agent(skipping, FORGER, max_cached_workflows=0) as agent:
+        task = await agent.send("named")
+        await agent.approve(task, by="ann")
+        task = await agent.expire(task)
+        (request,) = await agent.requests(task)
+        assert request.approvers == ["finance"]
+        task = await agent.expire(task)
+        assert task.artifacts[0].parts[0].text == "[] ['on_timeout=Approve()']"
+        kept = [(each.decision, each.by) for each in await agent.records(task)]
+        assert kept[1] == ("escalate", "on_timeout=Escalate('finance')")
+        await agent.replay()
+
+
+@pytest.mark.parametrize(
+    ("details", "why"),
+    [
+        ({"amount": 800}, "needs 'to'"),
+        ({"amount": 800, "to": "X", "also": "Y"}, "has no 'also'"),
+        ({"amount": "800", "to": "X"}, "details.amount is no number"),
+        ({"amount": True, "to": "X"}, "details.amount is no number"),
+        ([], "details is no object"),
+        ("all of it", "details is no object"),
+    ],
+)
+async def test_changes_keep_the_shape_of_what_was_asked(
+    skipping: Client, details: Any, why: str
+) -> None:
+    async with running_agent(skipping, FORGER, max_cached_workflows=0) as agent:
+        task = await agent.send("pays 1")
+        with pytest.raises(RefusedError, match=why):
+            await agent.approve(task, by="ann", groups=["finance"], details=details)
+        assert await agent.records(task) == []
+
+
+async def test_a_yes_with_the_comment_no_is_none_through_any_door(skipping: Client) -> None:
+    async with running_agent(skipping, FORGER, max_cached_workflows=0) as agent:
+        task = await agent.send("pays 1")
+        with pytest.raises(RefusedError, match="came with the comment"):
+            await agent.approve(task, by="ann", groups=["finance"], comment="No.")
+        ann = agent.as_user("ann", groups=["finance"])
+        with pytest.raises(InvalidParamsError, match="came with the comment"):
+            await ann.send({"approved": True, "comment": "\uff4e\uff4f"}, task=task)
+        assert await agent.records(task) == []
 
 
 @pytest.mark.parametrize(

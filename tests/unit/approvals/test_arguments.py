@@ -18,6 +18,7 @@ WRONG: list[Callable[[], Any]] = [
     lambda: Approvers("\u200b"),
     lambda: Approvers("\ud800"),
     lambda: Approvers(None),  # pyright: ignore[reportArgumentType]
+    lambda: Approvers("a" * 501),
     lambda: Approvers(7),  # pyright: ignore[reportArgumentType]
     lambda: Approvers(b"ann"),  # pyright: ignore[reportArgumentType]
     lambda: Approvers("ann", quorum=0),

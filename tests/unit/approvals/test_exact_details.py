@@ -11,17 +11,52 @@ import pytest
 from a2a.types.a2a_pb2 import Part
 from hypothesis import given
 from hypothesis import strategies as some
-from pydantic import BaseModel, Field, computed_field, field_validator
+from pydantic import BaseModel, Field, SecretStr, computed_field, field_validator
 from temporalio.exceptions import ApplicationError
 
 from a2a_temporal._log.exact import InexactError, exact, read_json
 from a2a_temporal._log.protojson import from_json, to_json
 from a2a_temporal._log.requests import Answer, RefusedError, canonical, check_fits, details_hash
-from a2a_temporal._worker.details import details_of
+from a2a_temporal._worker.details import details_of, validated
 
 
 class Colour(str, Enum):
     RED = "red"
+
+
+class Pair(Enum):
+    A = "a"
+
+
+class Secret(BaseModel):
+    token: SecretStr
+
+
+class Excluded(BaseModel):
+    account: str = Field(default="default", exclude=True)
+    amount: int
+
+
+class Base(BaseModel):
+    amount: int
+
+
+class Wider(Base):
+    fee: int = 0
+
+
+class Narrow(BaseModel):
+    payment: Base
+
+
+class Defaults(BaseModel):
+    payee: str = "nobody"
+    amount: float = 5000
+
+    @field_validator("amount")
+    @classmethod
+    def at_most(cls, value: float) -> float:
+        return min(value, 10_000)
 
 
 class Aliased(BaseModel):
@@ -101,6 +136,13 @@ DEEP: Any = json.loads('{"in":' * 25 + "1" + "}" * 25)
         (Doubled.model_construct(amount=5), "Doubled"),
         (Strict(amount=5), "Strict"),
         (object(), "object"),
+        ({Pair.A: 1, "a": 2}, "details"),
+        (Secret(token=SecretStr("hunter2")), "Secret"),
+        (Excluded(account="DE1", amount=5), "Excluded"),
+        (Narrow(payment=Wider(amount=5, fee=7)), "Narrow"),
+        (Holder(value=Decimal("5.10")), "Holder"),
+        (Holder(value=Aliased(payTo="x")), "Holder"),
+        ([Holder.model_construct(value={"a": 2**53})], "details[0]"),
     ],
 )
 def test_what_the_log_cannot_hold_is_refused_with_the_place(details: Any, place: str) -> None:
@@ -159,6 +201,32 @@ def test_whatever_is_taken_comes_back_as_it_is(value: Any) -> None:
 def test_changed_details_that_the_log_cannot_hold_do_not_count(details: Any) -> None:
     with pytest.raises(RefusedError, match="details"):
         check_fits(Answer("approve", details=details))
+
+
+@pytest.mark.parametrize(
+    ("details", "why"),
+    [
+        ({"payee": "X", "amuont": 80}, "has no 'amuont'|needs 'amount'"),
+        ({"amount": 80}, "needs 'payee'"),
+        ({"payee": "X", "amount": 20_000}, "would become 10000, not 20000"),
+        ({"payee": "X", "amount": True}, "would become 1, not true"),
+    ],
+)
+def test_changed_details_of_which_a_model_drops_or_replaces_something_do_not_count(
+    details: Any, why: str
+) -> None:
+    _, kind = details_of(Defaults(payee="X", amount=5))
+    assert kind is not None
+    assert validated(kind, {"payee": "Y", "amount": 80.0}) == {"payee": "Y", "amount": 80}
+    with pytest.raises(RefusedError, match=why):
+        validated(kind, details)
+
+
+def test_what_a_model_computes_may_be_left_out_or_stand_as_it_was() -> None:
+    _, kind = details_of(Computed(amount=5))
+    assert kind is not None
+    for changed in ({"amount": 8}, {"amount": 8, "twice": 10}):
+        assert validated(kind, changed) == {"amount": 8, "twice": 16}
 
 
 def test_a_field_that_is_typed_twice_is_no_json() -> None:
