@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from a2a.server.context import ServerCallContext
-from a2a.types.a2a_pb2 import AgentCard, Message, Role, SendMessageRequest
+from a2a.types.a2a_pb2 import AgentCard, Message, Part, Role, SendMessageRequest
 from a2a.utils.errors import (
     ExtensionSupportRequiredError,
     InvalidParamsError,
@@ -66,6 +66,36 @@ def check_content(message: Message) -> None:
         if part.HasField("data"):
             values.append(part.data)
     _check_numbers(*values)
+
+
+def check_texts(**values: object) -> None:
+    """Check arguments that are texts, of somebody who calls from Python.
+
+    Raises:
+        TypeError: One is no text.
+        InvalidParamsError: One cannot be written as UTF-8.
+    """
+    for name, value in values.items():
+        if not isinstance(value, str):
+            raise TypeError(f"{name}={value!r} is no text. Pass a str; the empty one for none.")
+        if value.encode(errors="replace").decode() != value:
+            raise InvalidParamsError(f"{name} {value[:50]!r} is no Unicode text.")
+
+
+def first_message(message: object) -> Message:
+    """Return a copy of a message, or one that holds a text.
+
+    Raises:
+        TypeError: It is neither.
+    """
+    if isinstance(message, str):
+        check_texts(message=message)
+        return Message(parts=[Part(text=message)])
+    if not isinstance(message, Message):
+        raise TypeError(f"message={message!r} is neither a text nor an a2a.types.Message.")
+    copied = Message()
+    copied.CopyFrom(message)
+    return copied
 
 
 def check_task_id(task_id: str, prefix: str = "") -> None:

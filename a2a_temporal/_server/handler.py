@@ -24,7 +24,6 @@ from a2a.types.a2a_pb2 import (
     ListTasksRequest,
     ListTasksResponse,
     Message,
-    Part,
     Role,
     SendMessageRequest,
     SubscribeToTaskRequest,
@@ -47,6 +46,7 @@ from a2a_temporal._sdk_logs import keep_bodies_out_of_logs
 from a2a_temporal._server import push_answers, push_configs
 from a2a_temporal._server.call import Caller, TenantRequest, caller
 from a2a_temporal._server.cards import asking, extended_card
+from a2a_temporal._server.checks import check_texts, first_message
 from a2a_temporal._server.decorators import requires, validated
 from a2a_temporal._server.engine_errors import answered, not_found
 from a2a_temporal._server.follower import Cursor, LogEvent, Reader
@@ -177,9 +177,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
             PushNotificationNotSupportedError: The card does not declare push notifications.
             UnavailableError: Temporal cannot be reached now; the call may be repeated.
         """
-        first = Message(parts=[Part(text=message)]) if isinstance(message, str) else Message()
-        if isinstance(message, Message):
-            first.CopyFrom(message)
+        check_texts(owner=owner, tenant=tenant, context_id=context_id, task_id=task_id)
+        first = first_message(message)
         first.role = Role.ROLE_USER
         first.message_id = first.message_id or str(uuid.uuid4())
         first.context_id = context_id or first.context_id

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from a2a.types.a2a_pb2 import (
@@ -112,6 +113,24 @@ async def test_what_cannot_begin_a_task_is_refused(
 ) -> None:
     with pytest.raises(InvalidParamsError, match=text):
         await running.handler.start_task(message)
+
+
+@pytest.mark.parametrize(
+    ("message", "arguments", "error"),
+    [
+        (None, {}, TypeError),
+        (b"x", {}, TypeError),
+        ("x", {"owner": None}, TypeError),
+        ("x", {"tenant": 3}, TypeError),
+        ("x", {"owner": "\ud800"}, InvalidParamsError),
+        ("\ud800", {}, InvalidParamsError),
+    ],
+)
+async def test_an_argument_of_a_wrong_kind_is_named(
+    running: RunningAgent, message: Any, arguments: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error, match=r"message|owner|tenant"):
+        await running.handler.start_task(message, **arguments)
 
 
 async def test_a_receiver_needs_a_card_that_declares_push(running: RunningAgent) -> None:
