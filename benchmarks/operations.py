@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,7 @@ from tests.support.waiting import eventually
 
 _TASK_QUEUE = "paths"
 _PUSH = PushOptions(allowed_hosts=["127.0.0.1"])
-_TOKEN = "token-of-ann"
+_TOKEN = secrets.token_hex(32)
 _SETTLED_SECONDS = 0.3
 """How long the last calls of an earlier operation may take, once its workflow has closed."""
 
@@ -70,7 +71,7 @@ async def scene(directory: Path) -> AsyncGenerator[Scene]:
         inbox = create_inbox(
             client,
             authenticator=BearerTokens({_TOKEN: Person("ann", (APPROVERS,))}),
-            secret="s" * 32,
+            secret=secrets.token_hex(32) * 32,
         )
         stack.push_async_callback(inbox.state.approvals.aclose)
         approver = await stack.enter_async_context(Visitor(inbox, token=_TOKEN))

@@ -161,7 +161,8 @@ class _RestHandler(REST03Handler):
         Raises:
             InvalidParamsError: The body is neither.
         """
-        body: Any = await request.json()
+        text = await request.body()
+        body: Any = json.loads(text) if text else None
         if not isinstance(body, dict):
             raise InvalidParamsError(message="The body is no push notification config.")
         given = cast("dict[str, Any]", body)

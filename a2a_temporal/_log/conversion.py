@@ -173,8 +173,10 @@ def _write_value(value: Value) -> Any:
 
 
 def whole(number: float) -> float:
-    """Return a whole number as an integer, where each has a double of its own."""
-    return int(number) if number.is_integer() and abs(number) < _INEXACT else number
+    """Return a whole number as an integer, where each has a double of its own; -0.0 stays."""
+    is_whole = number.is_integer() and abs(number) < _INEXACT
+    negative_zero = number == 0 and math.copysign(1, number) < 0
+    return int(number) if is_whole and not negative_zero else number
 
 
 def _write_time(stamp: Timestamp) -> str:

@@ -29,7 +29,7 @@ def test_what_a_double_cannot_hold_exactly_is_not_shown_as_exact() -> None:
 
 def test_text_that_looks_like_a_number_stays_text() -> None:
     text = '{"a":"1.0","b":[1.0,-0.0,2.50],"c":{"d":1.0}}'
-    assert with_whole_numbers(text) == '{"a":"1.0","b":[1,0,2.5],"c":{"d":1}}'
+    assert with_whole_numbers(text) == '{"a":"1.0","b":[1,-0.0,2.5],"c":{"d":1}}'
 
 
 @pytest.mark.parametrize("binding", BINDINGS)
