@@ -68,7 +68,7 @@ async def test_from_the_list_to_an_approval_to_its_record(office: Office, tmp_pa
 
     done = await approvals(
         office, "approve", task.id, "--by", "ann", "--group", office.group, "-m", "ok",
-        "--details", '{"payee": "Y", "amount": 3}',
+        "--details", '{"payee": "Y", "amount": 3, "note": ""}',
     )  # fmt: skip
     assert done.code == 0, done.err
     assert done.out.startswith("Approved: ")
