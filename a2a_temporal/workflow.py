@@ -15,7 +15,7 @@ from a2a_temporal._worker.requests import (
     OnTimeout,
     Reject,
 )
-from a2a_temporal._worker.task_run import TaskRun
+from a2a_temporal._worker.task.task_run import TaskRun
 
 __all__ = [
     "Approve",

@@ -46,8 +46,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._worker.current_details import current_details
     from a2a_temporal._worker.details import changes_between, like_asked, validated
     from a2a_temporal._worker.failures import misused
-    from a2a_temporal._worker.received import on_signal
-    from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
+    from a2a_temporal._worker.task.task_log import ReceivedMessage, TaskLog, on_signal
     from a2a_temporal.errors import PublicError
 
 _APPROVERS = SearchAttributeKey.for_keyword_list(wire.APPROVERS_ATTRIBUTE)
@@ -129,7 +128,7 @@ class Desk:
 
         Many answers may have come while no worker ran, and each status repeats what is open.
         """
-        if self._log.step.full:
+        if self._log.budget.full:
             await workflow.sleep(_PAUSE, summary="Further answers")
 
     def open(self, case: Case, text: str, *, record: Record | None = None) -> None:

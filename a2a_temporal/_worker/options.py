@@ -2,6 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import cast
+
+from temporalio import workflow
+
+OPTIONS_FUNCTION = "a2a_agent_options"
+"""Extern function through which the plugin hands its ``AgentOptions`` to workflows."""
 
 
 @dataclass(frozen=True)
@@ -53,3 +59,8 @@ class AgentOptions:
                 "AgentOptions.heartbeat_timeout must be at least twice heartbeat_interval, got "
                 f"{self.heartbeat_timeout!r} and {self.heartbeat_interval!r}."
             )
+
+
+def agent_options() -> AgentOptions:
+    """Return the options of the worker that runs the calling workflow."""
+    return cast("AgentOptions", workflow.extern_functions()[OPTIONS_FUNCTION]())

@@ -23,20 +23,18 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from a2a_temporal._encryption import EncryptionCodec
 from a2a_temporal._push_options import PushOptions
-from a2a_temporal._worker.agent_activity import AgentActivities
-from a2a_temporal._worker.agent_turns import OPTIONS_FUNCTION
-from a2a_temporal._worker.agent_workflow import AgentWorkflow
-from a2a_temporal._worker.guard import TaskGuard
+from a2a_temporal._worker.agent.activity import AgentActivities
+from a2a_temporal._worker.agent.sending import ENTRY_LIMIT_BYTES, entry_limit
+from a2a_temporal._worker.agent.threads import note_threads
+from a2a_temporal._worker.agent.workflow import AgentWorkflow
 from a2a_temporal._worker.late_configs_workflow import LateConfigsWorkflow
-from a2a_temporal._worker.options import AgentOptions
-from a2a_temporal._worker.public_errors import PublicErrors
+from a2a_temporal._worker.options import OPTIONS_FUNCTION, AgentOptions
 from a2a_temporal._worker.push_activity import PushActivities
 from a2a_temporal._worker.push_child import SettledPush
 from a2a_temporal._worker.push_workflow import PUSH_OPTIONS_FUNCTION, PushWorkflow
-from a2a_temporal._worker.sending import ENTRY_LIMIT_BYTES, entry_limit
-from a2a_temporal._worker.step import STEP_LIMITS_FUNCTION, StepLimits
-from a2a_temporal._worker.task_activities import TaskActivities
-from a2a_temporal._worker.threads import note_threads
+from a2a_temporal._worker.task.activities import TaskActivityInboundInterceptor
+from a2a_temporal._worker.task.budget import PAYLOAD_LIMITS_FUNCTION, PayloadLimits
+from a2a_temporal._worker.task.inbound import TaskInboundInterceptor
 
 _PASSED_THROUGH = (
     "a2a_temporal",  # pure in workflow code; reloading it per workflow run would only cost time
@@ -55,17 +53,17 @@ class _TaskInterceptor(Interceptor):
 
     def __init__(self, options: AgentOptions) -> None:
         self._options = options
-        self.limits = StepLimits(ENTRY_LIMIT_BYTES)
+        self.limits = PayloadLimits(ENTRY_LIMIT_BYTES)
 
     def workflow_interceptor_class(
         self, input: WorkflowInterceptorClassInput
     ) -> type[WorkflowInboundInterceptor] | None:
         input.unsafe_extern_functions[OPTIONS_FUNCTION] = lambda: self._options
-        input.unsafe_extern_functions[STEP_LIMITS_FUNCTION] = lambda: self.limits
-        return TaskGuard
+        input.unsafe_extern_functions[PAYLOAD_LIMITS_FUNCTION] = lambda: self.limits
+        return TaskInboundInterceptor
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        return TaskActivities(PublicErrors(next), self._options.heartbeat_interval)
+        return TaskActivityInboundInterceptor(next, self._options.heartbeat_interval)
 
 
 class _PushInterceptor(Interceptor):
@@ -146,7 +144,7 @@ class A2APlugin(SimplePlugin):
             await super().run_worker(worker, next)
         finally:
             if self._agent is not None:
-                await self._agent.departures.flush()
+                await self._agent.completions.flush()
 
     def configure_replayer(self, config: ReplayerConfig) -> ReplayerConfig:
         """Let a replay decide by the same limits as the run it replays."""
@@ -168,11 +166,11 @@ def _upgrading(deployment: WorkerDeploymentConfig) -> WorkerDeploymentConfig:
     )
 
 
-def _limits(converter: DataConverter) -> StepLimits:
+def _limits(converter: DataConverter) -> PayloadLimits:
     storage = converter.external_storage
     stored_from = storage.payload_size_threshold if storage is not None else None
     known = isinstance(converter.payload_codec, EncryptionCodec | None)
-    return StepLimits(entry_limit(converter), stored_from, known)
+    return PayloadLimits(entry_limit(converter), stored_from, known)
 
 
 def check_executor(executor: object, argument: str) -> None:

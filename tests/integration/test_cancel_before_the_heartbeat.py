@@ -9,7 +9,7 @@ from temporalio.client import Client
 
 from a2a_temporal import AgentOptions
 from a2a_temporal._log.reading import read_log
-from a2a_temporal._worker import agent_turns
+from a2a_temporal._worker.agent import loop
 from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually
@@ -30,7 +30,7 @@ async def test_away_from_its_workflow_it_hears_with_the_next_heartbeat(
     def tell_nobody(run_id: str) -> None:
         """As in a process where no turn runs."""
 
-    monkeypatch.setattr(agent_turns, "tell_turn_of", tell_nobody)
+    monkeypatch.setattr(loop, "cancel_local_turn", tell_nobody)
     assert FIRST_BEAT / 2 < await seconds_to_cancel(await temporal.client()) < 3 * FIRST_BEAT
 
 

@@ -14,9 +14,9 @@ from temporalio.worker import Worker
 from a2a_temporal import A2APlugin, AgentOptions, HandlerOptions, TemporalRequestHandler
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart
-from a2a_temporal._worker.agent_activity import AgentActivities
-from a2a_temporal._worker.agent_turns import AgentTurns
-from a2a_temporal._worker.task_log import TaskLog
+from a2a_temporal._worker.agent.activity import AgentActivities
+from a2a_temporal._worker.agent.loop import AgentLoop
+from a2a_temporal._worker.task.task_log import TaskLog
 from a2a_temporal.workflow import TaskRun
 from tests.support.calls import all_of
 from tests.support.in_process import CARD, Scripted, Served, agent_worker, new_task_queue, served
@@ -47,7 +47,7 @@ class WrongAgentWorkflow:
     @workflow.init
     def __init__(self, start: TaskStart) -> None:
         log = TaskLog(start)
-        self._turns = AgentTurns(log, log.inbox, continue_as_new=lambda: None)
+        self._turns = AgentLoop(log, log.inbox, continue_as_new=lambda: None)
 
     @workflow.run
     async def run(self, start: TaskStart) -> None:

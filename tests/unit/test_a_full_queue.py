@@ -6,9 +6,8 @@ from typing import Any
 
 from a2a.types.a2a_pb2 import Artifact, Part, TaskArtifactUpdateEvent
 
-from a2a_temporal._worker.event_queue import PublishingQueue
-from a2a_temporal._worker.pace import Pace
-from a2a_temporal._worker.sending import LogClosedError
+from a2a_temporal._worker.agent.event_queue import PublishingQueue
+from a2a_temporal._worker.agent.sending import LogClosedError, Pace
 from tests.support.waiting import within
 
 MEGABYTE = TaskArtifactUpdateEvent(

@@ -15,8 +15,8 @@ from a2a.types.a2a_pb2 import (
     TaskStatusUpdateEvent,
 )
 
-from a2a_temporal._worker.event_queue import PublishingQueue
-from a2a_temporal._worker.pace import Pace
+from a2a_temporal._worker.agent.event_queue import PublishingQueue
+from a2a_temporal._worker.agent.sending import Pace
 from tests.support.waiting import eventually
 
 INTERVAL = timedelta(milliseconds=50)

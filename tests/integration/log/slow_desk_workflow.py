@@ -6,8 +6,8 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log.entries import TaskStart
-    from a2a_temporal._worker.agent_turns import AgentTurns
-    from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
+    from a2a_temporal._worker.agent.loop import AgentLoop
+    from a2a_temporal._worker.task.task_log import ReceivedMessage, TaskLog
 
 
 @workflow.defn(sandboxed=False)
@@ -18,7 +18,7 @@ class SlowDesk:
     def __init__(self, start: TaskStart) -> None:
         self._log = TaskLog(start)
         self._inbox: deque[ReceivedMessage] = deque([self._log.inbox.popleft()])
-        self._turns = AgentTurns(self._log, self._inbox, continue_as_new=lambda: None)
+        self._turns = AgentLoop(self._log, self._inbox, continue_as_new=lambda: None)
 
     @workflow.run
     async def run(self, start: TaskStart) -> None:

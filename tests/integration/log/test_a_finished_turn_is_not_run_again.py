@@ -11,7 +11,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from a2a_temporal import A2APlugin, AgentOptions
-from a2a_temporal._worker.agent_activity import AgentActivities
+from a2a_temporal._worker.agent.activity import AgentActivities
 from tests.support.in_process import Scripted, new_task_queue, served
 from tests.support.temporal_server import NAMESPACE, TemporalServer
 from tests.support.waiting import eventually, steadily, within

@@ -14,7 +14,7 @@ from temporalio.client import Client
 
 from a2a_temporal import Agent, AgentOptions
 from a2a_temporal._log.state import LogState
-from a2a_temporal._worker.agent_activity import AgentActivities
+from a2a_temporal._worker.agent.activity import AgentActivities
 from a2a_temporal.activity import current_turn
 from a2a_temporal.errors import RetryableError
 from a2a_temporal.testing import running_agent

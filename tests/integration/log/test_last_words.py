@@ -18,9 +18,9 @@ from temporalio.worker import Worker
 from a2a_temporal import A2APlugin, AgentOptions
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal._log.reading import read_log
-from a2a_temporal._worker.agent_attempt import Attempt
-from a2a_temporal._worker.request_context import request_context
-from a2a_temporal._worker.turn import Turn, TurnInput
+from a2a_temporal._worker.agent.activity import request_context
+from a2a_temporal._worker.agent.attempt import Attempt
+from a2a_temporal._worker.agent.turn import Turn, TurnInput
 from tests.support.in_process import Served, Written, new_task_queue, served, updater_of
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually, within

@@ -8,7 +8,7 @@ from a2a.server.events.event_queue import EventQueue
 from a2a.types.a2a_pb2 import Message, Part, Role, Task, TaskState, TaskStatus
 from a2a.types.a2a_pb2 import TaskStatusUpdateEvent as StatusEvent
 
-from a2a_temporal._worker.event_queue import PublishingQueue
+from a2a_temporal._worker.agent.event_queue import PublishingQueue
 from tests.support.in_process import Written, running, updater_of
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import within

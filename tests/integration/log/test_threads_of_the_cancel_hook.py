@@ -8,7 +8,7 @@ from a2a.server.agent_execution import RequestContext
 from a2a.server.events.event_queue import EventQueue
 from a2a.types.a2a_pb2 import TaskState
 
-from a2a_temporal._worker import agent_turns
+from a2a_temporal._worker.agent import loop
 from tests.support.in_process import Written, running
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import within
@@ -18,7 +18,7 @@ async def test_a_hook_that_starts_a_thread_which_hangs(
     temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As where another worker holds the workflow: the cancel comes with a heartbeat.
-    monkeypatch.setattr(agent_turns, "tell_turn_of", _tell_nobody)
+    monkeypatch.setattr(loop, "cancel_local_turn", _tell_nobody)
     begun, hangs, hanging = asyncio.Event(), threading.Event(), set[asyncio.Task[bool]]()
 
     async def turn(context: RequestContext, queue: EventQueue) -> None:

@@ -28,7 +28,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from a2a_temporal._log.state import TERMINAL_STATES
     from a2a_temporal._worker import arguments
-    from a2a_temporal._worker.agent_turns import AgentTurns
+    from a2a_temporal._worker.agent.loop import AgentLoop
     from a2a_temporal._worker.asking import Asking
     from a2a_temporal._worker.case import Case, question
     from a2a_temporal._worker.deadlines import deadline_text, until
@@ -46,8 +46,8 @@ with workflow.unsafe.imports_passed_through():
         rule_of,
         rule_text,
     )
-    from a2a_temporal._worker.step import Step
-    from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
+    from a2a_temporal._worker.task.budget import WorkflowTaskBudget
+    from a2a_temporal._worker.task.task_log import ReceivedMessage, TaskLog
 
 T = TypeVar("T")
 
@@ -84,7 +84,7 @@ class TaskRun:
             raise misused("This workflow makes a second TaskRun. Make one, in @workflow.init.")
         self._log = TaskLog(start)
         self._desk = Desk(self._log)
-        self.step: Step = self._log.step
+        self.budget: WorkflowTaskBudget = self._log.budget
         self.failure: BaseException | None = None
         self._first: ReceivedMessage | None = None
         if start.snapshot is None:
@@ -98,7 +98,7 @@ class TaskRun:
         self._acted = False
         self._under_way = 0  # activities that may publish
         self.held_signals = 0  # handlers of the author's that the guard has wait for the log
-        self._turns: AgentTurns | None = None
+        self._turns: AgentLoop | None = None
         self.hands_on: bool = False  # a new run is to take over; the guard sees to what it is given
         self._handed_on: Any = None
         self._askings: WeakSet[Asking[Any]] = WeakSet()
@@ -480,7 +480,7 @@ class TaskRun:
                 return
             self.continue_as_new(self.carried if carried is None else carried)
 
-        turns = AgentTurns(self._log, self._desk.messages, continue_as_new=continue_as_new)
+        turns = AgentLoop(self._log, self._desk.messages, continue_as_new=continue_as_new)
         self._turns = turns
         await turns.run()
         if turns.failure is not None:

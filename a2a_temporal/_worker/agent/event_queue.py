@@ -29,8 +29,7 @@ from a2a_temporal._log.entries import entry_time
 from a2a_temporal._log.protojson import StreamEvent, check_depth, event_to_json, timestamp
 from a2a_temporal._log.reserved import PREFIX, strip_event
 from a2a_temporal._log.state import INTERRUPTED_STATES, TERMINAL_STATES
-from a2a_temporal._worker.pace import Pace
-from a2a_temporal._worker.sending import Send
+from a2a_temporal._worker.agent.sending import Pace, Send
 from a2a_temporal.errors import PublicError
 
 logger = logging.getLogger("a2a_temporal.agent")

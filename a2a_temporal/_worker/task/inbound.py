@@ -28,9 +28,9 @@ from a2a_temporal import errors
 from a2a_temporal._log import wire
 from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.protojson import from_json, to_json
-from a2a_temporal._worker.calls import CheckedCalls
 from a2a_temporal._worker.failures import client_text, tellable, text_of
-from a2a_temporal._worker.task_run import TaskRun, current_run, in_handler
+from a2a_temporal._worker.task.outbound import TaskOutboundInterceptor
+from a2a_temporal._worker.task.task_run import TaskRun, current_run, in_handler
 
 _OF_THIS_WORKER = (workflow.NondeterminismError, LogUnreadableError)
 """What another deploy, or another worker, heals: it must keep failing the workflow task."""
@@ -38,12 +38,12 @@ _STATUS_BYTES = 1000
 """More than a status without a text takes."""
 
 
-class TaskGuard(WorkflowInboundInterceptor):
+class TaskInboundInterceptor(WorkflowInboundInterceptor):
     """Wraps the workflows of a worker; those without a ``TaskRun`` are left as they are."""
 
     def init(self, outbound: WorkflowOutboundInterceptor) -> None:
         """Have what the workflow hands to others checked."""
-        self._calls = CheckedCalls(outbound)
+        self._calls = TaskOutboundInterceptor(outbound)
         super().init(self._calls)
 
     async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
@@ -137,7 +137,7 @@ def _part(payload: Payload) -> Part:
     return part
 
 
-async def _end(run: TaskRun, code: "asyncio.Task[Any]", calls: CheckedCalls) -> Any:
+async def _end(run: TaskRun, code: "asyncio.Task[Any]", calls: TaskOutboundInterceptor) -> Any:
     canceled = workflow.cancellation_reason() is not None
     if code.cancelled():
         if canceled:
@@ -181,7 +181,7 @@ def _is_of_the_engine(failure: BaseException) -> bool:
     return not isinstance(failure, Exception) and type(failure).__module__.startswith("temporalio")
 
 
-async def _switch(run: TaskRun, calls: CheckedCalls) -> None:
+async def _switch(run: TaskRun, calls: TaskOutboundInterceptor) -> None:
     try:
         await run.switch()
     except asyncio.CancelledError:
@@ -190,13 +190,13 @@ async def _switch(run: TaskRun, calls: CheckedCalls) -> None:
         await _fail(run, failure)
 
 
-async def _cancel(run: TaskRun, calls: CheckedCalls) -> None:
+async def _cancel(run: TaskRun, calls: TaskOutboundInterceptor) -> None:
     if not run.ended and run.agent_works:
         await run.stop_agent()
     await run.clean_up_agent()
     await calls.stop()
     if not run.ended:
-        await run.step.room_for(_STATUS_BYTES)
+        await run.budget.room_for(_STATUS_BYTES)
         run.cancel()
     raise asyncio.CancelledError
 
@@ -205,7 +205,7 @@ async def _fail(run: TaskRun, failure: BaseException) -> None:
     workflow.logger.error("The workflow of an A2A task raised %r", failure, exc_info=failure)
     if not run.ended:
         text = client_text(failure)
-        await run.step.room_for(_STATUS_BYTES, len(json.dumps(text)))
+        await run.budget.room_for(_STATUS_BYTES, len(json.dumps(text)))
         run.fail(text)
     if run.task.status.state != TaskState.TASK_STATE_FAILED:
         return
@@ -219,14 +219,14 @@ async def _finish(run: TaskRun, result: Any) -> Any:
         (payload,) = workflow.payload_converter().to_payloads([result])
         size = len(payload.data)
         shown = result is not None and not run.ended
-        await run.step.room_for(_STATUS_BYTES, size, size if shown else 0)
+        await run.budget.room_for(_STATUS_BYTES, size, size if shown else 0)
         if not run.ended:
             if shown:
                 run.add_artifact(
                     _part(payload), name="result", artifact_id="result", last_chunk=True
                 )
             run.complete()
-        run.step.check_payload(size, "The workflow's result")
+        run.budget.check_payload(size, "The workflow's result")
     except Exception as failure:  # whatever the user's converter, and what it makes, raise
         return await _fail(run, failure)
     state = run.task.status.state

@@ -24,15 +24,13 @@ from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.reading import NoTaskError, read_log
 from a2a_temporal._log.state import LogState
 from a2a_temporal._sdk_names import missing_sdk_name
-from a2a_temporal._worker.early_cancel import hearing
-from a2a_temporal._worker.event_queue import PublishingQueue
+from a2a_temporal._worker.agent.event_queue import PublishingQueue
+from a2a_temporal._worker.agent.sending import LogClosedError, Pace, entry_limit, sender
+from a2a_temporal._worker.agent.threads import TurnThreads
+from a2a_temporal._worker.agent.turn import Turn, enter_turn, local_cancel
+from a2a_temporal._worker.agent.working_time import WorkingTime
 from a2a_temporal._worker.failures import storable, tellable, text_of
 from a2a_temporal._worker.options import AgentOptions
-from a2a_temporal._worker.pace import Pace
-from a2a_temporal._worker.sending import LogClosedError, entry_limit, sender
-from a2a_temporal._worker.threads import TurnThreads
-from a2a_temporal._worker.turn import Turn, enter_turn
-from a2a_temporal._worker.working_time import WorkingTime
 
 logger = logging.getLogger("a2a_temporal.agent")
 
@@ -107,8 +105,8 @@ class Attempt:
             agent = asyncio.create_task(self._guarded_execute())
             over = asyncio.create_task(time.reaches(limit))
             try:
-                with hearing(activity.info().workflow_run_id or "") as told:
-                    await _first_of(agent, over, told)
+                with local_cancel(activity.info().workflow_run_id or "") as canceled:
+                    await _first_of(agent, over, canceled)
             except asyncio.CancelledError:
                 if _canceled() or not agent.done():
                     await self._stop(agent, threads)

@@ -13,8 +13,8 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log import wire
     from a2a_temporal._log.entries import TaskStart
     from a2a_temporal._log.state import state_name
-    from a2a_temporal._worker.agent_turns import AgentTurns
-    from a2a_temporal._worker.task_log import TaskLog
+    from a2a_temporal._worker.agent.loop import AgentLoop
+    from a2a_temporal._worker.task.task_log import TaskLog
 
 
 @workflow.defn(name=wire.AGENT_WORKFLOW, sandboxed=False)
@@ -27,7 +27,7 @@ class AgentWorkflow:
     @workflow.init
     def __init__(self, start: TaskStart) -> None:
         self._log = TaskLog(start)
-        self._turns = AgentTurns(
+        self._turns = AgentLoop(
             self._log,
             self._log.inbox,
             continue_as_new=lambda: self._log.continue_as_new(self._log.inbox),

@@ -1,9 +1,11 @@
-"""Send entries from an activity to the log of its task, until Temporal has them."""
+"""Send entries from an activity to the log of its task: how often, and until Temporal has them."""
 
 import asyncio
 import logging
+import time
 import uuid
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from temporalio.client import Client
@@ -24,6 +26,8 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 # A payload may have 2 MB; the rest of an entry and the growth by escapes need room.
 ENTRY_LIMIT_BYTES = 1_800_000
+_DOUBLING_BATCHES = 650
+_SAVED_BATCHES = 4
 _FULL = "The task has had as many messages and events as Temporal takes during one turn."
 
 
@@ -81,3 +85,45 @@ async def until_answered(call: Callable[[], Awaitable[_T]], task_id: str) -> _T:
             logger.warning("Temporal did not answer for task %s yet: %s", task_id, error.status)
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+class Pace:
+    """When the next batch of a turn, or of an activity that publishes, is due.
+
+    Args:
+        interval: The pause between the first batches.
+        sent: How many batches earlier attempts have sent.
+
+    Attributes:
+        sent: How many were sent in all. Temporal counts the signals of a run, whose attempts are
+            in it together.
+    """
+
+    def __init__(self, interval: timedelta, *, sent: int = 0) -> None:
+        self.sent = sent
+        self._interval = interval.total_seconds()
+        self._due = 0.0
+
+    @property
+    def left(self) -> float:
+        """Return in how many seconds the next batch is due."""
+        return self._due - time.monotonic()
+
+    def count(self) -> None:
+        """Count a batch that leaves now.
+
+        Time not used is saved up for a few batches, so that events leave at once unless the agent
+        is faster than the interval for a while.
+        """
+        self.sent += 1
+        pause = self.pause_after(self.sent)
+        self._due = max(self._due + pause, time.monotonic() - _SAVED_BATCHES * pause)
+
+    def pause_after(self, batches: int) -> float:
+        """Return the pause in seconds that follows a turn's n-th batch, of all its attempts.
+
+        Each batch is a signal and costs four events of history, and Temporal takes 10,000 and
+        51,200 of them: the pause doubles so often that a day of streaming fits, with room for a
+        thousand batches that did not wait, the turns before in this run, and messages that come.
+        """
+        return self._interval * 2 ** (batches / _DOUBLING_BATCHES)

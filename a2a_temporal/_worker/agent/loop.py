@@ -24,15 +24,11 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal import errors
     from a2a_temporal._log import wire
     from a2a_temporal._log.protojson import to_json
-    from a2a_temporal._worker.early_cancel import tell_turn_of
+    from a2a_temporal._worker.agent.turn import TurnInput, cancel_local_turn
+    from a2a_temporal._worker.agent.working_time import worked_in
     from a2a_temporal._worker.failures import client_text
-    from a2a_temporal._worker.options import AgentOptions
-    from a2a_temporal._worker.task_log import ReceivedMessage, TaskLog
-    from a2a_temporal._worker.turn import TurnInput
-    from a2a_temporal._worker.working_time import worked_in
-
-OPTIONS_FUNCTION = "a2a_agent_options"
-"""Extern function through which the plugin hands its ``AgentOptions`` to workflows."""
+    from a2a_temporal._worker.options import agent_options
+    from a2a_temporal._worker.task.task_log import ReceivedMessage, TaskLog
 
 _NO_LIMIT = timedelta(days=3650)
 """Temporal wants one: a worker that is lost is missed by its heartbeats."""
@@ -46,7 +42,7 @@ _CANCEL_HOOK_REST = timedelta(seconds=10)
 """What the hook's activity may take for reading the log and publishing."""
 
 
-class AgentTurns:
+class AgentLoop:
     """The turns of one task's agent.
 
     Args:
@@ -70,7 +66,7 @@ class AgentTurns:
         self.failure: ActivityError | None = None
         self._cancel_requested = False
         self._agent_told = False
-        self._options: AgentOptions = workflow.extern_functions()[OPTIONS_FUNCTION]()
+        self._options = agent_options()
         self._log = log
         self._inbox = inbox
         self._continue_as_new = continue_as_new
@@ -295,7 +291,7 @@ class AgentTurns:
         except asyncio.CancelledError:
             attempts.cancel()
             if not workflow.unsafe.is_replaying():
-                tell_turn_of(workflow.info().run_id)
+                cancel_local_turn(workflow.info().run_id)
             await workflow.wait_condition(lambda: attempts.done() or left())
         if attempts.done():
             return False
@@ -311,7 +307,7 @@ class AgentTurns:
         said = [each for each in state.task.history if each.role == Role.ROLE_USER]
         last = (said or state.task.history)[-1]
         hook = self._turn_input(ReceivedMessage(last, state.start.request), state.turn)
-        if not self._log.step.holds(asdict(hook)):
+        if not self._log.budget.holds(asdict(hook)):
             # The last message, and what was said beside the first: together they may be too much.
             hook = replace(hook, request={**hook.request, "metadata": {}})
         longest = self._options.cancel_timeout + _CANCEL_HOOK_REST

@@ -4,6 +4,7 @@ All state is created in ``__init__`` and must be reached from the workflow's ``@
 Signal handlers only append to the log; decisions belong into the workflow's main coroutine.
 """
 
+import inspect
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -12,7 +13,7 @@ from datetime import timezone
 from typing import Any, NoReturn
 
 from temporalio import workflow
-from temporalio.common import SearchAttributeKey
+from temporalio.common import RawValue, SearchAttributeKey
 from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
@@ -28,14 +29,17 @@ with workflow.unsafe.imports_passed_through():
     )
     from a2a_temporal._log.fold import fold
     from a2a_temporal._log.indexing import lasting_attributes
+    from a2a_temporal._log.payloads import plain_json
     from a2a_temporal._log.protojson import StreamEvent, event_to_json, to_json
     from a2a_temporal._log.state import LogState, agent_message, begin, snapshot, state_name
     from a2a_temporal._worker.push_child import PushChild
-    from a2a_temporal._worker.received import on_signal
-    from a2a_temporal._worker.step import Step
+    from a2a_temporal._worker.task.budget import WorkflowTaskBudget
 
 _STATE = SearchAttributeKey.for_keyword(wire.STATE_ATTRIBUTE)
 _UPDATED = SearchAttributeKey.for_datetime(wire.UPDATED_ATTRIBUTE)
+_ONE_RAW = inspect.Signature(
+    [inspect.Parameter("value", inspect.Parameter.POSITIONAL_ONLY, annotation=RawValue)]
+)
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class TaskLog:
             the log may hold later turns, which Temporal has written into it again.
         agent_given_up: The author's code has canceled the agent, and given it nothing since.
         ending: The task is about to be CANCELED, and what it last asked needs no taking back.
-        step: What the present workflow task has to carry.
+        budget: What the present workflow task may still emit.
         on_indexed: Called when the task begins to be indexed.
     """
 
@@ -82,7 +86,7 @@ class TaskLog:
         self._indexed: tuple[Any, int] | None = self._status_key()
         self.on_indexed: Callable[[], None] = lambda: None
         self._push = PushChild(self.state)
-        self.step = Step()
+        self.budget = WorkflowTaskBudget()
         on_signal(wire.MESSAGE_SIGNAL, self._on_message)
         on_signal(wire.EVENTS_SIGNAL, self._on_events)
         on_signal(wire.PUSH_CONFIG_SIGNAL, self._on_push_config)
@@ -103,7 +107,7 @@ class TaskLog:
             raise ApplicationError(
                 "The task log cannot hold what was to be published", non_retryable=True
             )
-        self.step.take(written)
+        self.budget.take(written)
         workflow.upsert_memo({wire.ENTRY_MEMO: {"version": wire.LOG_VERSION, **written}})
         fold(self.state, entry)
         self._folded()
@@ -133,7 +137,7 @@ class TaskLog:
         if not (long or info.is_continue_as_new_suggested()):
             return False
         # A task too large to be carried over stays in its run, for as long as the engine lets it.
-        return self.step.holds(snapshot(self.state))
+        return self.budget.holds(snapshot(self.state))
 
     async def settle(self) -> None:
         """Wait until nothing holds up the end of this run, so that what it hands over is all.
@@ -166,7 +170,7 @@ class TaskLog:
         carried.update(also or {})
         start = replace(self.state.start, snapshot=carried, carried=author, push_config=None)
         (payload,) = workflow.payload_converter().to_payloads([start])
-        self.step.check_payload(len(payload.data), "What a new run needs to take over")
+        self.budget.check_payload(len(payload.data), "What a new run needs to take over")
         workflow.continue_as_new(start)
 
     def _restore(self, carried: dict[str, Any]) -> None:
@@ -240,3 +244,26 @@ class TaskLog:
                 _UPDATED.value_set(status.timestamp.ToDatetime(tzinfo=timezone.utc)),
             ]
         )
+
+
+def on_signal(name: str, handler: Callable[..., None]) -> None:
+    """Have a handler called with the arguments of a signal as plain JSON, however many there are.
+
+    A payload that this worker cannot decode raises ``LogUnreadableError``: the workflow task fails,
+    and is tried again by a worker that can. The SDK would drop the signal, with a line in the log.
+    """
+
+    def receive(*values: Any) -> None:
+        converter = workflow.payload_converter()
+        handler(
+            *(
+                plain_json(each.payload, converter) if isinstance(each, RawValue) else each
+                for each in values
+            )
+        )
+
+    # The SDK asks the signature for types, and knows none of variable arguments. A single argument,
+    # which is what all signals of the log have, then comes undecoded.
+    receive.__signature__ = _ONE_RAW
+    receive.__annotations__ = {"value": RawValue}
+    workflow.set_signal_handler(name, receive)

@@ -1,7 +1,10 @@
-"""What one turn of an agent is given, and what its code may ask about itself."""
+"""One turn of an agent: its input, what code may ask about it, and its cancel."""
 
+import asyncio
+import contextlib
 import contextvars
 import uuid
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,3 +80,36 @@ def current_turn() -> Turn:
 def enter_turn(turn: Turn) -> None:
     """Make ``turn`` the current one of this asyncio task and those it starts."""
     _current.set(turn)
+
+
+_turns: dict[str, Callable[[], object]] = {}
+
+
+@contextlib.contextmanager
+def local_cancel(run_id: str) -> Generator[asyncio.Event]:
+    """Yield an event that is set when the workflow run, in this same process, cancels its turn.
+
+    Temporal delivers a cancel with the answer to a heartbeat, which may be a second away. As a rule
+    the turn runs on the worker that holds its workflow, which need not wait for that: a cancel is
+    durable before a workflow sees it.
+    """
+    canceled = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def cancel() -> None:
+        # Workflow code runs in threads of its own.
+        loop.call_soon_threadsafe(canceled.set)
+
+    _turns[run_id] = cancel
+    try:
+        yield canceled
+    finally:
+        if _turns.get(run_id) is cancel:
+            del _turns[run_id]
+
+
+def cancel_local_turn(run_id: str) -> None:
+    """Cancel the turn of a workflow run at once if it runs in this process."""
+    cancel = _turns.get(run_id)
+    if cancel is not None:
+        cancel()

@@ -15,12 +15,11 @@ from typing_extensions import Self
 
 from a2a_temporal._log.reading import NoTaskError, read_log
 from a2a_temporal._log.state import agent_message
-from a2a_temporal._worker.attempt_numbers import CountedAttempt
-from a2a_temporal._worker.event_queue import PublishingQueue
+from a2a_temporal._worker.agent.attempt_numbers import CountedAttempt
+from a2a_temporal._worker.agent.event_queue import PublishingQueue
+from a2a_temporal._worker.agent.sending import Pace, entry_limit, sender, until_answered
 from a2a_temporal._worker.options import AgentOptions
-from a2a_temporal._worker.pace import Pace
 from a2a_temporal._worker.parts import Content, parts_of
-from a2a_temporal._worker.sending import entry_limit, sender, until_answered
 
 
 class Publisher:
