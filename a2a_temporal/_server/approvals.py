@@ -22,6 +22,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._executions import listed
+from a2a_temporal._gateway import is_closed_workflow, is_missing_workflow, with_deadline
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
 from a2a_temporal._log.payloads import LogUnreadableError
@@ -37,14 +38,7 @@ from a2a_temporal._log.requests import (
 )
 from a2a_temporal._log.state import LogState
 from a2a_temporal._reconnecting import reconnecting
-from a2a_temporal._server.engine_errors import (
-    FULL,
-    is_closed_workflow,
-    is_missing_workflow,
-    is_unreadable,
-    why_unreadable,
-    within,
-)
+from a2a_temporal._server.engine_errors import FULL, is_unreadable, why_unreadable
 from a2a_temporal._server.followers import Followers
 from a2a_temporal._server.parked import (
     Pending,
@@ -305,7 +299,7 @@ class Approvals:
             )
         )
         try:
-            return await within(_RPC_TIMEOUT, listing)
+            return await with_deadline(_RPC_TIMEOUT, listing)
         except RPCError as error:
             if token and error.status in _BAD_TOKEN:
                 raise BadPageError("That page does not exist.") from error
@@ -383,7 +377,7 @@ class Approvals:
             signaled: Awaitable[None] = reconnecting(
                 lambda: workflow.signal(signal, value, rpc_timeout=_RPC_TIMEOUT)
             )
-            await within(_RPC_TIMEOUT, signaled)
+            await with_deadline(_RPC_TIMEOUT, signaled)
         except RPCError as error:
             if is_closed_workflow(error):
                 raise RefusedError(ENDED) from error
@@ -398,11 +392,11 @@ class Approvals:
 
     async def _outcome(self, state: LogState, token: str) -> Outcome:
         with contextlib.suppress(asyncio.TimeoutError):
-            outcome = await within(_DECISION_WAIT, self._followed(state, token))
+            outcome = await with_deadline(_DECISION_WAIT, self._followed(state, token))
             if outcome is not None:
                 return outcome
         # A follower that ran cold may lag behind: look once more.
-        state = await within(_RPC_TIMEOUT, read_log(self._client, state.task.id))
+        state = await with_deadline(_RPC_TIMEOUT, read_log(self._client, state.task.id))
         return outcome_in(state, token) or not_counted(state, token)
 
     async def _followed(self, state: LogState, token: str) -> Outcome | None:

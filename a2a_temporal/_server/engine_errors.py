@@ -21,13 +21,16 @@ from a2a.utils.errors import (
     TaskNotFoundError,
     UnsupportedOperationError,
 )
-from temporalio.api.enums.v1 import ResourceExhaustedCause
-from temporalio.api.errordetails.v1 import ResourceExhaustedFailure
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal._gateway import (
+    is_missing_workflow,
+    is_retryable,
+    lacks_attributes,
+    with_deadline,
+)
 from a2a_temporal._log import wire
 from a2a_temporal._log.payloads import LogUnreadableError
-from a2a_temporal._log.reading import TIMEOUTS
 from a2a_temporal._server.outages import is_outage
 
 logger = logging.getLogger("a2a_temporal.server")
@@ -65,18 +68,6 @@ A signal that comes during a workflow task shows when that is over; one of a kil
 after 10 s.
 """
 
-_RETRYABLE = frozenset(
-    {
-        RPCStatusCode.UNAVAILABLE,
-        RPCStatusCode.DEADLINE_EXCEEDED,
-        RPCStatusCode.CANCELLED,
-        RPCStatusCode.RESOURCE_EXHAUSTED,
-        RPCStatusCode.ABORTED,
-        RPCStatusCode.INTERNAL,
-        RPCStatusCode.UNKNOWN,
-    }
-)
-
 # Of what these say, nothing changes when the call is repeated.
 _PERMANENT = frozenset(
     {
@@ -96,55 +87,11 @@ def internal_error(error: BaseException, *, where: str) -> InternalError:
     return InternalError(message=f"Internal error (reference {reference})")
 
 
-def is_missing_workflow(error: RPCError) -> bool:
-    """True when the workflow does not exist (or no longer); False for a missing namespace."""
-    # The text may quote the id that was asked for, so only its beginning tells.
-    of_namespace = error.message.lower().startswith("namespace")
-    return error.status == RPCStatusCode.NOT_FOUND and not of_namespace
-
-
-def is_closed_workflow(error: RPCError) -> bool:
-    """True when a signal or cancel came too late: the workflow exists but has ended."""
-    return is_missing_workflow(error) and "already completed" in error.message
-
-
-def is_outgrown_workflow(error: RPCError) -> bool:
-    """True when the history has reached a limit: Temporal takes nothing more, and terminates it."""
-    text = error.message.lower()
-    return error.status == RPCStatusCode.INVALID_ARGUMENT and "history" in text and "limit" in text
-
-
-def is_out_of_polls(error: Exception) -> bool:
-    """True when the namespace has no long poll to spare: what is no long poll still succeeds."""
-    if not isinstance(error, RPCError) or error.status != RPCStatusCode.RESOURCE_EXHAUSTED:
-        return False
-    exhausted = ResourceExhaustedFailure()
-    return any(
-        detail.Unpack(exhausted)
-        and exhausted.cause == ResourceExhaustedCause.RESOURCE_EXHAUSTED_CAUSE_CONCURRENT_LIMIT
-        for detail in error.grpc_status.details
-    )
-
-
-def lacks_attributes(error: RPCError) -> bool:
-    """True when visibility does not know the search attributes of tasks."""
-    if error.status != RPCStatusCode.INVALID_ARGUMENT:
-        return False
-    return "search attribute" in error.message or "no mapping defined" in error.message
-
-
 def is_passing(error: BaseException) -> bool:
     """True when the same call may succeed later."""
     if isinstance(error, RPCError):
-        return error.status in _RETRYABLE
+        return is_retryable(error)
     return isinstance(error, (RuntimeError, ConnectionError, OSError, asyncio.TimeoutError))
-
-
-def is_late(error: BaseException | None) -> bool:
-    """True when something took longer than it may."""
-    if isinstance(error, RPCError):
-        return error.status in TIMEOUTS
-    return isinstance(error, (TimeoutError, asyncio.TimeoutError))
 
 
 def is_unreadable(error: BaseException | None) -> bool:
@@ -212,30 +159,4 @@ async def answered(limit: timedelta, call: Awaitable[_T]) -> _T:
         UnavailableError: The bound passed, or Temporal cannot be reached.
     """
     async with engine_errors():
-        return await within(limit, call)
-
-
-async def within(limit: timedelta, call: Awaitable[_T]) -> _T:
-    """Await ``call`` for at most ``limit``; the client's own retries ignore shorter timeouts.
-
-    Raises:
-        asyncio.TimeoutError: The bound passed.
-    """
-    # Before Python 3.12, asyncio.wait_for() forgets a cancel that comes together with the result:
-    # a stream or a blocking send would go on for a client who has left.
-    calling = asyncio.ensure_future(call)
-    try:
-        ended, _ = await asyncio.wait([calling], timeout=limit.total_seconds())
-    finally:
-        await _stop(calling)
-    if not ended and calling.cancelled():
-        raise asyncio.TimeoutError
-    return calling.result()
-
-
-async def _stop(calling: "asyncio.Future[_T]") -> None:
-    if not calling.done():
-        calling.cancel()
-        await asyncio.wait([calling])
-    if not calling.cancelled():
-        calling.exception()  # or asyncio would log what nobody waits for any more
+        return await with_deadline(limit, call)

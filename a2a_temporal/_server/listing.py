@@ -33,9 +33,10 @@ from a2a.utils.errors import (
 from a2a.utils.task import apply_history_length, validate_history_length, validate_page_size
 from temporalio.client import Client
 
+from a2a_temporal._gateway import is_late, with_deadline
 from a2a_temporal._log.state import LogState
 from a2a_temporal._server.call import Caller
-from a2a_temporal._server.engine_errors import engine_errors, is_late, is_unreadable, within
+from a2a_temporal._server.engine_errors import engine_errors, is_unreadable
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.task_index import TaskFilter, TaskIndex, TaskRow
 from a2a_temporal._server.tasks import Tasks
@@ -194,7 +195,7 @@ class _Bound:
         """
         began = asyncio.get_running_loop().time()
         try:
-            return await within(self._left, call)
+            return await with_deadline(self._left, call)
         finally:
             self._left -= timedelta(seconds=asyncio.get_running_loop().time() - began)
 

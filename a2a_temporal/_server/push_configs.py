@@ -22,6 +22,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
 from a2a_temporal._encryption import KEYS_VARIABLE
+from a2a_temporal._gateway import is_closed_workflow, is_missing_workflow, with_deadline
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
 from a2a_temporal._log.late_configs import read_late_configs
@@ -30,14 +31,7 @@ from a2a_temporal._log.state import LogState, PushConfig
 from a2a_temporal._net import UrlRefusedError
 from a2a_temporal._push_options import PushOptions
 from a2a_temporal._reconnecting import reconnecting
-from a2a_temporal._server.engine_errors import (
-    SHOWN_WITHIN,
-    UnavailableError,
-    engine_errors,
-    is_closed_workflow,
-    is_missing_workflow,
-    within,
-)
+from a2a_temporal._server.engine_errors import SHOWN_WITHIN, UnavailableError, engine_errors
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.push_answers import with_secrets
 from a2a_temporal._server.tasks import Tasks
@@ -119,7 +113,7 @@ class PushConfigs:
         if not state.terminal:
             return state
         async with engine_errors():
-            late = await within(self._read_timeout, read_late_configs(self._client, state))
+            late = await with_deadline(self._read_timeout, read_late_configs(self._client, state))
         return replace(state, push_configs=late.configs, push_revision=late.revision)
 
     async def set(self, state: LogState, config: TaskPushNotificationConfig) -> None:
@@ -211,7 +205,9 @@ class PushConfigs:
         """Write a change of a finished task into the workflow beside it, which it may open."""
         for _ in range(_TRIES):
             async with engine_errors():
-                late = await within(self._read_timeout, read_late_configs(self._client, state))
+                late = await with_deadline(
+                    self._read_timeout, read_late_configs(self._client, state)
+                )
                 opened = partial(
                     self._client.start_workflow,
                     wire.LATE_CONFIGS_WORKFLOW,
@@ -225,7 +221,7 @@ class PushConfigs:
                     rpc_timeout=self._read_timeout,
                 )
                 try:
-                    await within(self._read_timeout, reconnecting(opened))
+                    await with_deadline(self._read_timeout, reconnecting(opened))
                 except WorkflowAlreadyStartedError:
                     continue  # it closed between the two calls; the next number begins with its end
             return
@@ -248,7 +244,7 @@ class PushConfigs:
                         wire.PUSH_CONFIG_SIGNAL, entry, rpc_timeout=self._read_timeout
                     )
                 )
-                await within(self._read_timeout, signaled)
+                await with_deadline(self._read_timeout, signaled)
             except RPCError as error:
                 if not is_missing_workflow(error):
                     raise

@@ -17,10 +17,10 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._executions import described
+from a2a_temporal._gateway import is_missing_workflow
 from a2a_temporal._log.history import Successor, entry_of
 from a2a_temporal._log.reading import NoTaskError, begun, converter_of, history_events
 from a2a_temporal._log.state import LogState
-from a2a_temporal._server.engine_errors import is_missing_workflow
 from a2a_temporal._server.follower import Cursor, LogEvent, Reader, RenderResult, log_events
 
 URI = "https://a2a-temporal.dev/extensions/resumable-streams/v1"

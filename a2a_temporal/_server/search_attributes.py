@@ -13,9 +13,9 @@ from temporalio.api.operatorservice.v1 import (
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal._gateway import with_deadline
 from a2a_temporal._log import wire
 from a2a_temporal._reconnecting import reconnecting
-from a2a_temporal._server.engine_errors import within
 
 logger = logging.getLogger("a2a_temporal.server")
 
@@ -87,7 +87,7 @@ class Registration:
 
     async def _ask(self) -> bool:
         registered = reconnecting(lambda: register_search_attributes(self._client))
-        known = await within(self._limit, registered)
+        known = await with_deadline(self._limit, registered)
         self._asked_at = time.monotonic()
         if known and self._known is False:
             logger.warning("Search attributes are registered now. %s", LATE)
@@ -126,7 +126,7 @@ async def _register(client: Client, missing: list[str]) -> bool:
             namespace=client.namespace,
             search_attributes={name: _TYPES[wire.SEARCH_ATTRIBUTES[name]] for name in missing},
         )
-        await within(
+        await with_deadline(
             _RPC_TIMEOUT,
             client.operator_service.add_search_attributes(request, timeout=_RPC_TIMEOUT),
         )
@@ -164,7 +164,7 @@ async def _missing(client: Client) -> list[str] | None:
     """Return the unregistered names; ``None`` where the operator service is not to be asked."""
     try:
         # A client that has yet to connect heeds no timeout of a call.
-        known = await within(
+        known = await with_deadline(
             _RPC_TIMEOUT,
             client.operator_service.list_search_attributes(
                 ListSearchAttributesRequest(namespace=client.namespace), timeout=_RPC_TIMEOUT
@@ -192,7 +192,9 @@ async def _usable(client: Client) -> bool:
 async def _known_to_visibility(client: Client) -> bool:
     conditions = " AND ".join(f"{name} IS NULL" for name in wire.SEARCH_ATTRIBUTES)
     try:
-        await within(_RPC_TIMEOUT, client.count_workflows(conditions, rpc_timeout=_RPC_TIMEOUT))
+        await with_deadline(
+            _RPC_TIMEOUT, client.count_workflows(conditions, rpc_timeout=_RPC_TIMEOUT)
+        )
     except RPCError as error:
         if error.status != RPCStatusCode.INVALID_ARGUMENT:
             raise

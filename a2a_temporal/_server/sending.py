@@ -20,6 +20,7 @@ from a2a.utils.errors import InvalidParamsError
 from a2a.utils.input_mode_validator import validate_input_modes
 
 from a2a_temporal._aside import done
+from a2a_temporal._gateway import with_deadline
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart, entry_time
 from a2a_temporal._log.fold import with_message
@@ -36,13 +37,7 @@ from a2a_temporal._server.checks import (
     check_same,
     check_task_id,
 )
-from a2a_temporal._server.engine_errors import (
-    SHOWN_WITHIN,
-    UnavailableError,
-    answered,
-    not_found,
-    within,
-)
+from a2a_temporal._server.engine_errors import SHOWN_WITHIN, UnavailableError, answered, not_found
 from a2a_temporal._server.follower import Reader
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.push_configs import PushConfigs
@@ -331,7 +326,7 @@ async def wait(
             await reader.changed()
             continue
         try:
-            await within(timedelta(seconds=until - loop.time()), reader.changed())
+            await with_deadline(timedelta(seconds=until - loop.time()), reader.changed())
         except (TimeoutError, asyncio.TimeoutError):
             return
     if reader.failure is not None and not reached(reader.state):

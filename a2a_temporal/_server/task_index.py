@@ -19,12 +19,12 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._executions import OPEN_STATUSES
+from a2a_temporal._gateway import with_deadline
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
 from a2a_temporal._log.indexing import HASHED, keyword
 from a2a_temporal._log.state import TERMINAL_STATES, state_name
 from a2a_temporal._reconnecting import reconnecting
-from a2a_temporal._server.engine_errors import within
 from a2a_temporal._server.visibility import indexed, keywords, quote
 
 _T = TypeVar("_T")
@@ -183,7 +183,7 @@ class TaskIndex:
         pause, retry = _SHORTEST_PAUSE, False
         while True:
             try:
-                return await within(self._timeout, reconnecting(partial(call, retry)))
+                return await with_deadline(self._timeout, reconnecting(partial(call, retry)))
             except RPCError as error:
                 if error.status == RPCStatusCode.RESOURCE_EXHAUSTED:
                     await asyncio.sleep(pause * random.uniform(0.5, 1))

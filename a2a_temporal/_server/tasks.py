@@ -25,6 +25,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
 from a2a_temporal._executions import described
+from a2a_temporal._gateway import is_closed_workflow, is_outgrown_workflow, with_deadline
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart, entry_time, parse_time
 from a2a_temporal._log.kept import KeptLogs
@@ -34,13 +35,7 @@ from a2a_temporal._log.state import LogState, begins_as, state_name
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.call import Caller
 from a2a_temporal._server.checks import as_first_message, check_context, check_same, check_size
-from a2a_temporal._server.engine_errors import (
-    engine_errors,
-    is_closed_workflow,
-    is_outgrown_workflow,
-    not_found,
-    within,
-)
+from a2a_temporal._server.engine_errors import engine_errors, not_found
 from a2a_temporal._server.follower import Cursor, LogEvent, Reader
 from a2a_temporal._server.followers import Followers
 from a2a_temporal._server.options import HandlerOptions
@@ -161,7 +156,7 @@ class Tasks:
                     rpc_timeout=self._options.read_timeout,
                 )
                 async with self.indexing():
-                    await within(self._options.read_timeout, reconnecting(started))
+                    await with_deadline(self._options.read_timeout, reconnecting(started))
             except WorkflowAlreadyStartedError:
                 return await self._the_same(caller, start)
         return None
@@ -206,7 +201,7 @@ class Tasks:
         async with engine_errors(state.task.id):
             try:
                 signaled = self._signal(state.task.id, signal, headers, message.message_id)
-                await within(self._options.read_timeout, signaled)
+                await with_deadline(self._options.read_timeout, signaled)
             except RPCError as error:
                 if is_closed_workflow(error) or is_outgrown_workflow(error):
                     raise ended(state) from error
@@ -223,7 +218,7 @@ class Tasks:
         async with engine_errors(task_id):
             with contextlib.suppress(WorkflowAlreadyStartedError):
                 limit = self._options.read_timeout
-                await within(limit, reconnecting(lambda: workflow.cancel(rpc_timeout=limit)))
+                await with_deadline(limit, reconnecting(lambda: workflow.cancel(rpc_timeout=limit)))
 
     async def read(
         self, caller: Caller, task_id: str, *, limit: timedelta | None = None
@@ -264,7 +259,7 @@ class Tasks:
                 reading = self._logs.read(
                     self._client, task_id, admit=admit, admit_state=admit_state
                 )
-                return await within(limit or self._options.answered_within, reading)
+                return await with_deadline(limit or self._options.answered_within, reading)
             except NoTaskError as error:
                 raise not_found(task_id) from error
 
@@ -293,7 +288,7 @@ class Tasks:
         """
         limit = self._options.read_timeout
         async with engine_errors(task_id):
-            found = await within(limit, described(self._client, task_id, timeout=limit))
+            found = await with_deadline(limit, described(self._client, task_id, timeout=limit))
             return found.workflow_execution_info.execution.run_id
 
     async def exists(self, caller: Caller, task_id: str) -> bool:
@@ -324,7 +319,7 @@ class Tasks:
                 self._client, task_id, after, timeout=limit, render_result=self._render_result
             )
             try:
-                return await within(limit, reading)
+                return await with_deadline(limit, reading)
             except asyncio.TimeoutError:
                 logger.info("The log of task %s takes too long to resume a stream", task_id)
                 return None
@@ -342,7 +337,7 @@ class Tasks:
         _check_id(task_id)
         async with engine_errors(task_id), contextlib.AsyncExitStack() as stack:
             try:
-                reader = await within(
+                reader = await with_deadline(
                     self._options.answered_within,
                     stack.enter_async_context(
                         self._followers.follow(

@@ -7,15 +7,13 @@ import pytest
 from a2a.utils.errors import A2AError, InternalError, InvalidParamsError, TaskNotFoundError
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal._gateway import is_closed_workflow, is_missing_workflow, with_deadline
 from a2a_temporal._server.engine_errors import (
     TOO_LARGE,
     UNAVAILABLE,
     UnavailableError,
     engine_errors,
-    is_closed_workflow,
-    is_missing_workflow,
     is_passing,
-    within,
 )
 
 GONE = "workflow not found for ID: 4f0c"
@@ -113,7 +111,7 @@ def test_a_reader_waits_only_for_what_may_pass(status: RPCStatusCode, passes: bo
 
 async def test_a_caller_that_leaves_just_when_the_answer_comes_has_left() -> None:
     answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    waiting = asyncio.create_task(within(timedelta(seconds=20), answer))
+    waiting = asyncio.create_task(with_deadline(timedelta(seconds=20), answer))
     await asyncio.sleep(0)
     answer.set_result("too late")
     waiting.cancel()
@@ -132,10 +130,10 @@ async def test_what_is_awaited_has_stopped_when_its_time_is_over_or_its_caller_g
             stopped.append(name)
 
     with pytest.raises(asyncio.TimeoutError):
-        await within(timedelta(milliseconds=1), call("late"))
+        await with_deadline(timedelta(milliseconds=1), call("late"))
     assert stopped == ["late"]
 
-    waiting = asyncio.create_task(within(timedelta(seconds=20), call("left")))
+    waiting = asyncio.create_task(with_deadline(timedelta(seconds=20), call("left")))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     waiting.cancel()
