@@ -62,12 +62,16 @@ class TaskStart:
 
 @dataclass(frozen=True)
 class MessageEntry:
-    """A further client message (signal ``a2a_message``), and the push config that came with it."""
+    """A further client message (signal ``a2a_message``), and the push config that came with it.
+
+    With ``if_generation_match`` it counts only while the task is at that generation.
+    """
 
     message: Message
     request: dict[str, Any]
     at: Timestamp
     push_config: TaskPushNotificationConfig | None = None
+    if_generation_match: int | None = None
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,17 @@ class CloseEntry:
     reason: str = ""
 
 
-Entry = MessageEntry | EventsEntry | PushConfigEntry | EmissionEntry | CloseEntry
+@dataclass(frozen=True)
+class ResetEntry:
+    """An operator has reset the workflow: what another run made after this point is void.
+
+    Only readers see it. It changes nothing but the numbers that later events get.
+    """
+
+    at: Timestamp
+
+
+Entry = MessageEntry | EventsEntry | PushConfigEntry | EmissionEntry | CloseEntry | ResetEntry
 
 MALFORMED = (
     ParseError,
@@ -235,12 +249,13 @@ def _message_entry(value: dict[str, Any]) -> MessageEntry | None:
     request = value.get("request")
     if not message.message_id:
         return None
-    attached = value.get("push_config")
+    attached, generation = value.get("push_config"), value.get("if_generation_match")
     return MessageEntry(
         message,
         request if _is_object(request) else {},
         _at(value),
         parse_push_config(attached) if attached else None,
+        None if generation is None else int(generation),
     )
 
 

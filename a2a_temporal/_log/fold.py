@@ -26,6 +26,7 @@ from a2a_temporal._log.entries import (
     EventsEntry,
     MessageEntry,
     PushConfigEntry,
+    ResetEntry,
 )
 from a2a_temporal._log.names import normals
 from a2a_temporal._log.protojson import StreamEvent, digest
@@ -53,6 +54,7 @@ def fold(state: LogState, entry: Entry) -> list[StreamEvent]:
     state.entries += 1
     waits, since = state.interrupted, state.task.status.timestamp.ToMilliseconds()
     made = _fold(state, entry)
+    state.counted += len(made)
     if waits:
         state.waited += state.task.status.timestamp.ToMilliseconds() - since
     return made
@@ -83,6 +85,10 @@ def _fold(state: LogState, entry: Entry) -> list[StreamEvent]:
             return made
         case CloseEntry():
             return _close(state, entry)
+        case ResetEntry():
+            # A run makes less than an event a microsecond, so what it used lies below that.
+            state.skipped = max(state.skipped, entry.at.ToMicroseconds() - state.counted)
+            return []
 
 
 def with_message(task: Task, message: Message, at: Timestamp | None = None) -> Task:
@@ -105,6 +111,8 @@ def with_message(task: Task, message: Message, at: Timestamp | None = None) -> T
 def _accept(state: LogState, entry: MessageEntry) -> list[StreamEvent]:
     message = entry.message
     if message.message_id in state.accepted or message.message_id in state.reports:
+        return []
+    if entry.if_generation_match not in (None, state.counted):
         return []
     if entry.push_config is not None:
         state.set_push_config(entry.push_config)

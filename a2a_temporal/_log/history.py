@@ -17,6 +17,7 @@ from a2a_temporal._log.entries import (
     CloseEntry,
     CloseKind,
     Entry,
+    ResetEntry,
     TaskStart,
     parse_emission,
     parse_signal,
@@ -137,6 +138,8 @@ async def entry_of(event: HistoryEvent, converter: DataConverter) -> Entry | Suc
         return Successor(continued.new_execution_run_id)
     if kind in _CLOSING:
         return await _close_entry(event, _CLOSING[kind], converter)
+    if kind == "workflow_task_failed_event_attributes" and run_of(event):
+        return ResetEntry(event.event_time)
     return None
 
 

@@ -95,6 +95,8 @@ class LogState:
     Message of an agent that answered without making a task.
     ``push_configs`` says by id who is told of events, ``push_revision`` how often one was set.
     ``entries`` counts what was folded, in all runs: of two states the larger is the newer.
+    ``counted`` numbers the stream events that were made, 1 being the Task as it began; ``skipped``
+    is how many numbers the runs that a reset has replaced may have used.
     ``run_id`` is the run it was read from, where a reader has noted it, ``turns_before`` the number
     of messages with which the present run began.
     """
@@ -123,9 +125,16 @@ class LogState:
     push_configs: dict[str, PushConfig] = field(default_factory=dict[str, PushConfig])
     push_revision: int = 0
     entries: int = 0
+    counted: int = 1
+    skipped: int = 0
     run_id: str = ""
     turns_before: int = 1
     places: dict[str, int] = field(default_factory=dict[str, int], compare=False, repr=False)
+
+    @property
+    def generation(self) -> int:
+        """The number of the newest stream event of the task: no two events have the same."""
+        return self.counted + self.skipped
 
     @property
     def terminal(self) -> bool:
@@ -305,6 +314,7 @@ def snapshot(state: LogState) -> dict[str, Any]:
         "push_configs": push_configs_to_json(state.push_configs),
         "push_revision": state.push_revision,
         "entries": state.entries,
+        "generation": state.generation,
         "checkpoint": checkpoint.to_json(),
     }
 
@@ -337,6 +347,7 @@ def _restore(start: TaskStart) -> LogState:
         push_configs=parse_push_configs(carried.get("push_configs", [])),
         push_revision=int(carried.get("push_revision", 0)),
         entries=int(carried.get("entries", 0)),
+        counted=int(carried.get("generation", 1)),
         turns_before=len(carried["accepted"]),
         checkpoint=Checkpoint.from_json(carried.get("checkpoint") or {}),
     )

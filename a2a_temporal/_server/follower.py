@@ -68,6 +68,7 @@ class Cursor:
     """A position in a task's log: the ``index``-th event made from a history event of a run.
 
     With ``ALL`` as its index it stands behind everything that was made from that history event.
+    ``generation`` is the number of the newest event up to here.
     """
 
     ALL: ClassVar[int] = 999_999_999
@@ -75,6 +76,7 @@ class Cursor:
     run_id: str
     event_id: int
     index: int
+    generation: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,10 @@ def log_events(state: LogState, entry: Entry, run_id: str, event_id: int) -> lis
     """Fold an entry and return the stream events it makes, each with its place in the log."""
     made = fold(state, entry)
     turn = entry.turn if isinstance(entry, EventsEntry) else state.turns
+    first = state.generation - len(made) + 1
     return [
-        LogEvent(Cursor(run_id, event_id, index), event, turn) for index, event in enumerate(made)
+        LogEvent(Cursor(run_id, event_id, index, first + index), event, turn)
+        for index, event in enumerate(made)
     ]
 
 
@@ -363,19 +367,21 @@ class Follower:
             return None
         made = log_events(state, entry, self._run_id, event.event_id)
         if self.state is None or state is self.state:  # what is read anew has been shown before
-            self.newest = Cursor(self._run_id, event.event_id, Cursor.ALL)
+            self.newest = Cursor(self._run_id, event.event_id, Cursor.ALL, state.generation)
             self._append(made)
         return None
 
     async def _begin(self, event: HistoryEvent) -> None:
         self._run_id = self._pinned_run_id or run_of(event)
-        place = Cursor(self._run_id, event.event_id, Cursor.ALL)
-        if not self.begun.run_id:
-            self.begun = place
-        if self.state is not None and self.state.start.plain and not self._rebuilding:
-            self.newest = place  # the run before has carried nothing over; what it told still holds
+        known = self.state
+        if known is not None and known.start.plain and not self._rebuilding:
+            # The run before has carried nothing over; what it told still holds.
+            self.newest = Cursor(self._run_id, event.event_id, Cursor.ALL, known.generation)
             return
         state = await begun(self._client, self.task_id, event, render_result=self._render_result)
+        place = Cursor(self._run_id, event.event_id, Cursor.ALL, state.generation)
+        if not self.begun.run_id:
+            self.begun = place
         if self._rebuilding or state.start.snapshot is None:
             self._rebuilding = True
             self._building = state
@@ -392,7 +398,7 @@ class Follower:
     def _publish(self, built: LogState) -> None:
         """Show readers the log that was read anew; those who saw another get its Task."""
         known, self.state = self.state, built
-        self.newest = Cursor(self._run_id, self._last_event_id, Cursor.ALL)
+        self.newest = Cursor(self._run_id, self._last_event_id, Cursor.ALL, built.generation)
         self._building = None
         self._rebuilding = False
         if known is not None:

@@ -80,6 +80,7 @@ class Resumption:
             copy.CopyFrom(event.event)  # pyright: ignore[reportArgumentType] # of the same type, by the line before
             place = Struct()
             place["cursor"] = _text(event.cursor)
+            place["generation"] = event.cursor.generation
             copy.metadata[URI] = place
             stamped = LogEvent(event.cursor, copy, event.turn, {_PLACE: _text(event.cursor)})
             event.shared[URI] = stamped

@@ -11,6 +11,7 @@ from tests.conftest import NewCluster
 from tests.support.calls import BINDINGS, Caller, refused_to_open, send_params
 from tests.support.cluster import Cluster, Options
 from tests.support.frames import Frame, state_in
+from tests.support.resets import reset_to_the_start
 from tests.support.results import Json
 from tests.support.waiting import eventually
 
@@ -29,6 +30,12 @@ def _cursor(frame: Frame) -> str:
     return str(_event(frame)["metadata"][URI]["cursor"])
 
 
+def _generation(frame: Frame) -> int:
+    generation = _event(frame)["metadata"][URI]["generation"]
+    assert type(generation) is int
+    return generation
+
+
 def _bare(frame: Frame) -> Frame:
     """Return the frame as it is without the extension."""
     ((kind, event),) = frame.items()
@@ -44,6 +51,7 @@ async def test_every_cursor_is_followed_by_exactly_the_rest(cluster: Cluster, bi
         sent = list(await stream.to_the_end())
     task_id = _event(sent[0])["id"]
     assert len({_cursor(frame) for frame in sent}) == len(sent)
+    assert [_generation(frame) for frame in sent] == list(range(1, len(sent) + 1))
 
     for position, frame in enumerate(sent):
         async with _resumable(second, _cursor(frame)).subscribe(task_id) as resumed:
@@ -154,8 +162,23 @@ async def test_a_cursor_outlives_continue_as_new(new_cluster: NewCluster) -> Non
             return await cluster.runs(task_id) > 1
 
         await eventually(several_runs, within=30)
+        assert [_generation(frame) for frame in sent] == list(range(1, len(sent) + 1))
         async with _resumable(caller, _cursor(sent[1])).subscribe(task_id) as stream:
             assert await stream.to_the_end() == sent[2:]
+
+
+async def test_no_generation_is_used_again_after_a_reset(cluster: Cluster) -> None:
+    caller = cluster.caller
+    task_id = (await caller.send_task("chunks 3 8 0; ask colour?"))["id"]
+    async with _resumable(caller).subscribe(task_id) as stream:
+        seen = [await stream.next()]
+        await reset_to_the_start(cluster.client, task_id, without_signals=True)
+        while len(seen) < 2 or state_in(seen[-1]) != "INPUT_REQUIRED":
+            seen.append(await stream.next())
+        await caller.start("red", task_id=task_id)
+        seen = list(await stream.to_the_end())
+    generations = [_generation(frame) for frame in seen]
+    assert generations == sorted(set(generations)), seen
 
 
 async def test_the_card_declares_the_extension_where_the_agent_streams(

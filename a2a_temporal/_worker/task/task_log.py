@@ -92,6 +92,7 @@ class TaskLog:
         on_signal(wire.PUSH_CONFIG_SIGNAL, self._on_push_config)
         on_signal(wire.INDEX_SIGNAL, self._on_index)
         workflow.set_query_handler(wire.TASK_QUERY, self._task_json)
+        workflow.register_random_seed_callback(self._on_reset)
 
     def emit(self, *events: StreamEvent) -> None:
         """Write events into the log; they are durable with this workflow task.
@@ -219,6 +220,13 @@ class TaskLog:
         self._indexed = None
         self._index()
         self.on_indexed()
+
+    def _on_reset(self, _: int) -> None:
+        """Let the next run begin with numbers that no event of the runs before has.
+
+        A workflow learns of its reset by its new random numbers, later than readers do.
+        """
+        self.state.skipped = int(workflow.time() * 1_000_000)
 
     def _task_json(self) -> dict[str, Any]:
         return to_json(self.state.task)
