@@ -1,13 +1,14 @@
 """Protocol version 0.3 on the same tasks: what the SDK's adapters leave open, for every binding.
 
-The SDK translates outside of its handlers, and tells the client the text of whatever goes wrong
-there. Here a request that cannot be translated is the client's error, and anything else that is
-unexpected a generic one.
+The SDK translates outside of its handlers, and sends the client the text of every error there. Here
+a request that cannot be translated is the client's error. Any other unexpected error is a generic
+one.
 """
 
 import base64
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator
+import functools
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Generator
 from typing import Any, TypeVar, cast
 
 from a2a.compat.v0_3 import a2a_v0_3_pb2, conversions
@@ -25,8 +26,7 @@ from a2a_temporal._sealed import sealed, sealed_stream
 
 NO_PAGES = "pageToken is not one of this list: 0.3 is answered with all configs of a task at once."
 
-Request = TypeVar("Request")
-Answer = TypeVar("Answer")
+Method = TypeVar("Method", bound=Callable[..., Coroutine[Any, Any, Any]])
 
 _TO_1_0: dict[type, Callable[[Any], object]] = {
     v0_3.GetTaskRequest: conversions.to_core_get_task_request,
@@ -83,24 +83,15 @@ def _is_base64(file: bytes) -> bool:
     return file.isascii() and is_base64(file.decode())
 
 
-async def _answered(
-    method: Callable[[Request, ServerCallContext], Awaitable[Answer]],
-    request: Request,
-    context: ServerCallContext,
-) -> Answer:
-    where = _checked(request)
-    return await sealed(method(request, context), where=where)
+def _translated(method: Method) -> Method:
+    """Return the SDK's method with its errors as A2A errors."""
 
+    @functools.wraps(method)
+    async def translated(handler: Any, request: object, context: ServerCallContext) -> Any:
+        where = _checked(request)
+        return await sealed(method(handler, request, context), where=where)
 
-async def _streamed(
-    method: Callable[[Request, ServerCallContext], AsyncIterable[Answer]],
-    request: Request,
-    context: ServerCallContext,
-) -> AsyncGenerator[Answer]:
-    where = _checked(request)
-    events = cast("AsyncGenerator[Answer]", method(request, context))
-    async for event in sealed_stream(events, where=where):
-        yield event
+    return cast("Method", translated)
 
 
 def _checked(request: object) -> str:
@@ -173,27 +164,24 @@ class CompatHandler(RequestHandler03):
         self, request: v0_3.TaskResubscriptionRequest, context: ServerCallContext
     ) -> AsyncIterable[v0_3.SendStreamingMessageSuccessResponse]:
         """Subscribe."""
-        async for response in _streamed(super().on_subscribe_to_task, request, context):
+        where = _checked(request)
+        responses = super().on_subscribe_to_task(request, context)
+        events = cast("AsyncGenerator[v0_3.SendStreamingMessageSuccessResponse]", responses)
+        async for response in sealed_stream(events, where=where):
             yield response
 
-    async def on_get_task(
-        self, request: v0_3.GetTaskRequest, context: ServerCallContext
-    ) -> v0_3.Task:
-        """Get a task."""
-        return await _answered(super().on_get_task, request, context)
-
-    async def on_cancel_task(
-        self, request: v0_3.CancelTaskRequest, context: ServerCallContext
-    ) -> v0_3.Task:
-        """Cancel a task."""
-        return await _answered(super().on_cancel_task, request, context)
-
-    async def on_create_task_push_notification_config(
-        self, request: v0_3.SetTaskPushNotificationConfigRequest, context: ServerCallContext
-    ) -> v0_3.TaskPushNotificationConfig:
-        """Set a config."""
-        method = super().on_create_task_push_notification_config
-        return await _answered(method, request, context)
+    on_get_task = _translated(RequestHandler03.on_get_task)
+    on_cancel_task = _translated(RequestHandler03.on_cancel_task)
+    on_create_task_push_notification_config = _translated(
+        RequestHandler03.on_create_task_push_notification_config
+    )
+    on_list_task_push_notification_configs = _translated(
+        RequestHandler03.on_list_task_push_notification_configs
+    )
+    on_delete_task_push_notification_config = _translated(
+        RequestHandler03.on_delete_task_push_notification_config
+    )
+    on_get_extended_agent_card = _translated(RequestHandler03.on_get_extended_agent_card)
 
     async def on_get_task_push_notification_config(
         self, request: v0_3.GetTaskPushNotificationConfigRequest, context: ServerCallContext
@@ -205,8 +193,9 @@ class CompatHandler(RequestHandler03):
         """
         params = request.params
         if getattr(params, "push_notification_config_id", None):
-            method = super().on_get_task_push_notification_config
-            return await _answered(method, request, context)
+            where = _checked(request)
+            found = super().on_get_task_push_notification_config(request, context)
+            return await sealed(found, where=where)
         configs = await self.on_list_task_push_notification_configs(
             v0_3.ListTaskPushNotificationConfigRequest(
                 id=request.id, params=v0_3.ListTaskPushNotificationConfigParams(id=params.id)
@@ -216,23 +205,3 @@ class CompatHandler(RequestHandler03):
         if not configs:
             raise TaskNotFoundError
         return configs[0]
-
-    async def on_list_task_push_notification_configs(
-        self, request: v0_3.ListTaskPushNotificationConfigRequest, context: ServerCallContext
-    ) -> list[v0_3.TaskPushNotificationConfig]:
-        """List configs."""
-        method = super().on_list_task_push_notification_configs
-        return await _answered(method, request, context)
-
-    async def on_delete_task_push_notification_config(
-        self, request: v0_3.DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
-    ) -> None:
-        """Delete a config."""
-        method = super().on_delete_task_push_notification_config
-        await _answered(method, request, context)
-
-    async def on_get_extended_agent_card(
-        self, request: v0_3.GetAuthenticatedExtendedCardRequest, context: ServerCallContext
-    ) -> v0_3.AgentCard:
-        """Get the extended card."""
-        return await _answered(super().on_get_extended_agent_card, request, context)

@@ -13,8 +13,8 @@ from temporalio.client import Client, Interceptor, Plugin
 from temporalio.converter import DataConverter
 from temporalio.service import RPCError, TLSConfig
 
-from a2a_temporal._connection_errors import Target, explain
-from a2a_temporal._connection_settings import resolve
+from a2a_temporal._connection_errors import explain
+from a2a_temporal._connection_settings import ConnectionSettings, resolve
 from a2a_temporal._embedded_state import running_address
 from a2a_temporal._encryption import KEYS_VARIABLE, encrypted
 from a2a_temporal._storage import stored
@@ -57,8 +57,8 @@ async def connect(
             Without a codec it gets an :class:`~a2a_temporal.EncryptionCodec` when
             ``A2A_TEMPORAL_ENCRYPTION_KEYS`` is set; without external storage a
             :class:`~a2a_temporal.FileSystemStorage` when ``A2A_TEMPORAL_STORAGE`` is.
-        plugins: Client plugins, handed to `temporalio.client.Client`.
-        interceptors: Client interceptors, handed on likewise.
+        plugins: Plugins of the `temporalio.client.Client`.
+        interceptors: Interceptors of the client.
         identity: The name of this process in the Temporal UI; process id and host when None.
         connect_timeout: Bound of the connection, and of the check of the namespace.
         lazy: Check the settings only and connect with the first call, so that a server can start
@@ -96,11 +96,8 @@ async def connect(
     try:
         client = await asyncio.wait_for(connecting, connect_timeout.total_seconds())
     except _FAILURES as error:
-        target = Target.of(
-            settings.address, settings.namespace, api_key=settings.api_key, tls=settings.tls
-        )
         # Not chained: the text of a transport may quote what was sent.
-        raise await explain(error, target) from None
+        raise await explain(error, settings) from None
     if not lazy:
         await check_namespace(client, within=connect_timeout)
     return client
@@ -129,7 +126,7 @@ async def check_namespace(
         return await asyncio.wait_for(asking, within.total_seconds())
     except _FAILURES as error:
         config = client.service_client.config
-        target = Target.of(
-            config.target_host, client.namespace, api_key=config.api_key, tls=config.tls
+        settings = ConnectionSettings(
+            config.target_host, client.namespace, config.api_key, config.tls
         )
-        raise await explain(error, target) from None
+        raise await explain(error, settings) from None

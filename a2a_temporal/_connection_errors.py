@@ -1,207 +1,207 @@
-"""What a failed connection means: the wrong setting, or a Temporal that is down.
+"""What a failed connection means: a wrong setting, or a Temporal that is down.
 
-The engine reports most faults as a ``RuntimeError`` with the debug text of its transport, and uses
-one code for several causes. This module turns them into one line for an operator. Its texts hold
-nothing of the raw error, so no secret and no internal detail gets into them.
+The SDK reports a failure as a ``RuntimeError`` with the debug text of its transport. The only part
+of that text that is read is the name of a gRPC status. For anything else `explain` opens a
+connection of its own and looks at which step fails.
 """
 
 import asyncio
+import contextlib
 import re
+import socket
 import ssl
-from dataclasses import dataclass
 
 from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 
+from a2a_temporal._connection_settings import ConnectionSettings
 from a2a_temporal.errors import ConnectionSettingsError, TemporalUnreachableError
 
 PROBE_SECONDS = 2.0
 
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000")
+_FRAME_HEADER, _SETTINGS_FRAME = 9, 4
+_NAME_MISMATCH = (62, 64)
+"""OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH."""
 
-@dataclass(frozen=True)
-class Target:
-    """The part of the settings that an error text may speak of."""
+_CLIENT_CERT = "TEMPORAL_TLS_CLIENT_CERT_PATH"
 
-    address: str
-    namespace: str
-    tls: bool
-    has_api_key: bool
-    has_client_cert: bool
-    has_server_name: bool = False
-
-    @classmethod
-    def of(
-        cls, address: str, namespace: str, *, api_key: str | None, tls: bool | TLSConfig | None
-    ) -> "Target":
-        """Keep what may be told."""
-        return cls(
-            address=address,
-            namespace=namespace,
-            tls=api_key is not None if tls is None else tls is not False,
-            has_api_key=api_key is not None,
-            has_client_cert=isinstance(tls, TLSConfig) and tls.client_cert is not None,
-            has_server_name=isinstance(tls, TLSConfig) and tls.domain is not None,
-        )
+Fault = ConnectionSettingsError | TemporalUnreachableError
 
 
-async def explain(
-    error: BaseException, target: Target
-) -> ConnectionSettingsError | TemporalUnreachableError:
+async def explain(error: BaseException, settings: ConnectionSettings) -> Fault:
     """Say what the failure of a connection, or of the first call over it, means."""
-    text = _text(error)
-    if "after connection" in text:
-        # Accepted, then dropped: a TLS mismatch looks the same as a proxy without a living server.
-        found = await _probe(target)
-        if found is not None:
-            return found
-    return _by_status(error, text, target) or _by_text(text, target) or _unreachable(text, target)
-
-
-def _text(error: BaseException) -> str:
+    status = _status(error)
+    found = _by_status(status, settings)
+    if found is None and not isinstance(error, asyncio.TimeoutError):
+        found = await _probed(settings)
+    if found is not None:
+        return found
     if isinstance(error, asyncio.TimeoutError):
-        return "deadline has elapsed"
+        return _unreachable("no answer in time", settings)
+    if status not in (None, RPCStatusCode.UNKNOWN):
+        return _unreachable(f"it answered {status.name}", settings)
+    return _unreachable("connection lost", settings)
+
+
+def _status(error: BaseException) -> RPCStatusCode | None:
     if isinstance(error, RPCError):
-        return f"code: {error.status.name} {error.message}"
-    return str(error)
+        return error.status
+    named = re.search(r"code: ([A-Za-z]+)", str(error))
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", named[1]).upper() if named else ""
+    return RPCStatusCode.__members__.get(name)
 
 
-def _by_status(error: BaseException, text: str, target: Target) -> ConnectionSettingsError | None:
-    if isinstance(error, RPCError) and error.status in (
-        RPCStatusCode.NOT_FOUND,
-        RPCStatusCode.INVALID_ARGUMENT,
-    ):
+def _by_status(
+    status: RPCStatusCode | None, settings: ConnectionSettings
+) -> ConnectionSettingsError | None:
+    if status in (RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT):
         return ConnectionSettingsError(
             "TEMPORAL_NAMESPACE",
-            f"TEMPORAL_NAMESPACE={target.namespace!r}: Temporal at {target.address!r} has no such "
-            "namespace; correct the name, or create it: "
-            f"temporal operator namespace create -n {target.namespace}",
+            f"TEMPORAL_NAMESPACE={settings.namespace!r}: Temporal at {settings.address!r} has no "
+            "such namespace; correct the name, or create it: "
+            f"temporal operator namespace create -n {settings.namespace}",
         )
-    if re.search(r"code: (unauthenticated|permission_?denied)", text, re.IGNORECASE):
-        return _refused(target)
+    if status in (RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.PERMISSION_DENIED):
+        setting, advice = "TEMPORAL_API_KEY", "it demands credentials, and none are set"
+        if settings.api_key is not None:
+            advice = "the key is wrong, expired, or not for this namespace"
+        elif _has_client_cert(settings):
+            setting, advice = _CLIENT_CERT, "the certificate is not for this namespace"
+        refused = f"it refused access to namespace {settings.namespace!r}: {advice}"
+        return _wrong(setting, settings, refused)
+    if status is RPCStatusCode.UNIMPLEMENTED:
+        return _no_frontend(settings)
     return None
 
 
-def _refused(target: Target) -> ConnectionSettingsError:
-    if target.has_api_key:
-        setting, fault = "TEMPORAL_API_KEY", "the key is wrong, expired, or not for this namespace"
-    elif target.has_client_cert:
-        setting = "TEMPORAL_TLS_CLIENT_CERT_PATH"
-        fault = "the certificate is not for this namespace"
-    else:
-        setting, fault = "TEMPORAL_API_KEY", "it demands credentials, and none are set"
-    return ConnectionSettingsError(
-        setting,
-        f"{setting}: Temporal at {target.address!r} refused access to namespace "
-        f"{target.namespace!r}: {fault}",
-    )
-
-
-# Part of the engine's text -> (setting, what is wrong and what to do).
-_FAULTS: tuple[tuple[str, str, str], ...] = (
-    (
-        r"invalid target URL",
-        "TEMPORAL_ADDRESS",
-        "this is no host:port",
-    ),
-    (
-        r"NotValidForName",
-        "TEMPORAL_TLS_SERVER_NAME",
-        "the server's certificate is for another name; set the name that stands in it",
-    ),
-    (
-        r"InvalidCertificate",
-        "TEMPORAL_TLS_SERVER_CA_CERT_PATH",
-        "the server's certificate is not signed by a CA that is trusted here, or is not valid now",
-    ),
-    (
-        r"InconsistentKeys|KeyMismatch|PrivateKeyParseError",
-        "TEMPORAL_TLS_CLIENT_KEY_PATH",
-        "the private key does not belong to TEMPORAL_TLS_CLIENT_CERT_PATH, or is no PEM key",
-    ),
-    (
-        r"CertificateRequired|UnknownCA|BadCertificate|AccessDenied",
-        "TEMPORAL_TLS_CLIENT_CERT_PATH",
-        "the server did not accept the client certificate, or none is set",
-    ),
-    (
-        r"h2 protocol error|mapped from HTTP status code 4|(?i:code: unimplemented)",
-        "TEMPORAL_ADDRESS",
-        "something answers there that is no Temporal frontend (is it the port of the UI?)",
-    ),
-)
-
-
-def _by_text(text: str, target: Target) -> ConnectionSettingsError | None:
-    if "InvalidContentType" in text:
-        setting = "TEMPORAL_API_KEY" if target.has_api_key else "TEMPORAL_TLS"
-        implied = " (an API key implies TLS)" if target.has_api_key else ""
-        return _fault(
-            setting,
-            target,
-            f"the server does not speak TLS, but TLS is on{implied}; set TEMPORAL_TLS=false, or "
-            "correct TEMPORAL_ADDRESS",
-        )
-    if re.search(r"InvalidUri|InvalidDnsName", text):
-        setting = "TEMPORAL_TLS_SERVER_NAME" if target.has_server_name else "TEMPORAL_ADDRESS"
-        return _fault(setting, target, "this is no host name that a certificate could be for")
-    for pattern, setting, advice in _FAULTS:
-        if re.search(pattern, text):
-            return _fault(setting, target, advice)
-    return None
-
-
-def _fault(setting: str, target: Target, advice: str) -> ConnectionSettingsError:
-    return ConnectionSettingsError(setting, f"{setting}: Temporal at {target.address!r}: {advice}")
-
-
-def _unreachable(text: str, target: Target) -> TemporalUnreachableError:
-    if "refused" in text.lower():
-        why = "connection refused"
-    elif "dns error" in text:
-        why = "unknown host name"
-    elif "deadline" in text or "Timeout" in text or "timed out" in text:
-        why = "no answer in time"
-    else:
-        code = re.search(r"code: ([A-Za-z_]+)", text)
-        why = f"it answered {code[1]}" if code and code[1] != "Unknown" else "connection lost"
-    return TemporalUnreachableError(
-        f"Temporal at {target.address!r} cannot be reached ({why}): start it, or correct "
-        "TEMPORAL_ADDRESS"
-    )
-
-
-async def _probe(target: Target) -> ConnectionSettingsError | None:
-    """Find out by a TLS handshake of our own whether TLS or the client certificate is the fault."""
-    host, _, port = target.address.rpartition(":")
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    # Nothing is sent over this connection: it only asks whether TLS is spoken at all.
-    context.verify_mode = ssl.CERT_NONE
-    context.set_alpn_protocols(["h2"])
+async def _probed(settings: ConnectionSettings) -> Fault | None:
+    """Return the step at which a connection of our own fails; None when none does."""
+    host, _, port = settings.address.rpartition(":")
+    place = (host.strip("[]"), int(port))
     try:
-        reader, writer = await asyncio.wait_for(
-            asyncio.open_connection(host.strip("[]"), int(port), ssl=context), PROBE_SECONDS
-        )
-    except (OSError, asyncio.TimeoutError):
-        return None
-    try:
-        if not target.tls:
-            return _fault("TEMPORAL_TLS", target, "the server speaks TLS; set TEMPORAL_TLS=true")
-        # A frontend speaks first. In TLS 1.3 it looks at the client's certificate only after the
-        # client's handshake is over, so a close without a word is a refusal.
-        greeting = await asyncio.wait_for(reader.read(1), PROBE_SECONDS)
-    except asyncio.TimeoutError:
-        return None
+        return await asyncio.to_thread(_probe, place, settings)
+    except TimeoutError:
+        return _unreachable("no answer in time", settings)
+    except ConnectionRefusedError:
+        return _unreachable("connection refused", settings)
+    except socket.gaierror:
+        return _unreachable("unknown host name", settings)
     except OSError:
-        greeting = b""
-    finally:
-        writer.close()
-    return None if greeting else _client_certificate(target)
+        return None
+    except ValueError:  # of a name that neither DNS nor TLS could have
+        setting = "TEMPORAL_TLS_SERVER_NAME" if _server_name(settings) else "TEMPORAL_ADDRESS"
+        return _wrong(setting, settings, "this is no host name that a certificate could be for")
 
 
-def _client_certificate(target: Target) -> ConnectionSettingsError:
+def _probe(place: tuple[str, int], settings: ConnectionSettings) -> ConnectionSettingsError | None:
+    if settings.tls or (settings.tls is None and settings.api_key is not None):
+        return _probe_tls(place, settings)
+    greeting = _greeting(place)
+    if _is_frontend(greeting):
+        return None
+    # Nothing is sent over this connection: it only shows whether the server speaks TLS at all.
+    unverified = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    unverified.check_hostname = False
+    unverified.verify_mode = ssl.CERT_NONE
+    try:
+        _greeting(place, unverified)
+    except (ssl.SSLError, ConnectionError):
+        return _no_frontend(settings) if greeting else None
+    return _wrong("TEMPORAL_TLS", settings, "the server speaks TLS; set TEMPORAL_TLS=true")
+
+
+def _probe_tls(
+    place: tuple[str, int], settings: ConnectionSettings
+) -> ConnectionSettingsError | None:
+    try:
+        greeting = _greeting(place, _context(settings), _server_name(settings))
+    except ssl.SSLCertVerificationError as error:
+        if error.verify_code in _NAME_MISMATCH:
+            advice = "the server's certificate is for another name; set the name it is for"
+            return _wrong("TEMPORAL_TLS_SERVER_NAME", settings, advice)
+        return _wrong(
+            "TEMPORAL_TLS_SERVER_CA_CERT_PATH",
+            settings,
+            "the server's certificate is not signed by a CA that is trusted here, or has expired",
+        )
+    except (ssl.SSLError, ConnectionError) as error:
+        if _is_frontend(_greeting(place)):
+            setting = "TEMPORAL_API_KEY" if settings.api_key else "TEMPORAL_TLS"
+            implied = " (an API key implies TLS)" if settings.api_key else ""
+            advice = f"the server does not speak TLS, but TLS is on{implied}; "
+            advice += "set TEMPORAL_TLS=false, or correct TEMPORAL_ADDRESS"
+            return _wrong(setting, settings, advice)
+        alert = isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or "")
+        return _client_certificate(settings) if alert else None
+    if _is_frontend(greeting):
+        return None
+    # A frontend speaks first. In TLS 1.3 it looks at the client's certificate only after the
+    # client's handshake is over, so a close without a byte is a refusal.
+    return _no_frontend(settings) if greeting else _client_certificate(settings)
+
+
+def _greeting(
+    place: tuple[str, int], context: ssl.SSLContext | None = None, name: str | None = None
+) -> bytes:
+    """Begin an HTTP/2 connection, and return the header of the server's first frame."""
+    (name or place[0]).encode("idna")  # ssl leaves a socket open over a name that is none
+    with contextlib.ExitStack() as stack:
+        connection = stack.enter_context(socket.create_connection(place, PROBE_SECONDS))
+        if context is not None:
+            secured = context.wrap_socket(connection, server_hostname=name or place[0])
+            connection = stack.enter_context(secured)
+        try:
+            connection.sendall(_PREFACE)
+            return connection.recv(_FRAME_HEADER)
+        except (ssl.SSLError, ConnectionError):
+            return b""
+
+
+def _is_frontend(greeting: bytes) -> bool:
+    return len(greeting) == _FRAME_HEADER and greeting[3] == _SETTINGS_FRAME
+
+
+def _context(settings: ConnectionSettings) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.set_alpn_protocols(["h2"])
+    ca = settings.tls.server_root_ca_cert if isinstance(settings.tls, TLSConfig) else None
+    if ca is not None:
+        context.load_verify_locations(cadata=ca.decode())
+    else:
+        context.load_default_certs()
+    return context
+
+
+def _server_name(settings: ConnectionSettings) -> str | None:
+    return settings.tls.domain if isinstance(settings.tls, TLSConfig) else None
+
+
+def _has_client_cert(settings: ConnectionSettings) -> bool:
+    return isinstance(settings.tls, TLSConfig) and settings.tls.client_cert is not None
+
+
+def _client_certificate(settings: ConnectionSettings) -> ConnectionSettingsError:
     advice = (
         "the server did not accept the client certificate"
-        if target.has_client_cert
+        if _has_client_cert(settings)
         else "the server demands a client certificate; set it and TEMPORAL_TLS_CLIENT_KEY_PATH"
     )
-    return _fault("TEMPORAL_TLS_CLIENT_CERT_PATH", target, advice)
+    return _wrong(_CLIENT_CERT, settings, advice)
+
+
+def _no_frontend(settings: ConnectionSettings) -> ConnectionSettingsError:
+    advice = "what answers there is no Temporal frontend (is it the port of the UI?)"
+    return _wrong("TEMPORAL_ADDRESS", settings, advice)
+
+
+def _wrong(setting: str, settings: ConnectionSettings, advice: str) -> ConnectionSettingsError:
+    return ConnectionSettingsError(
+        setting, f"{setting}: Temporal at {settings.address!r}: {advice}"
+    )
+
+
+def _unreachable(why: str, settings: ConnectionSettings) -> TemporalUnreachableError:
+    return TemporalUnreachableError(
+        f"Temporal at {settings.address!r} cannot be reached ({why}): start it, or correct "
+        "TEMPORAL_ADDRESS"
+    )

@@ -2,6 +2,7 @@
 
 It keeps everything in ``.a2a-temporal/``: database, log, and a note of where it runs. It outlives a
 parent that was killed; the next start in the same directory finds it by the note and takes it over.
+Decision 6 in ``docs/decisions`` says why this is not ``WorkflowEnvironment.start_local``.
 """
 
 import asyncio
@@ -62,7 +63,7 @@ class EmbeddedTemporal:
         directory: Takes the database, the log and the note; created when missing.
         port: Port of the frontend. When None: the one it had before in this directory, else 7233,
             else any free one.
-        ui_port: Port of the Temporal UI, chosen likewise (8233).
+        ui_port: Port of the Temporal UI, chosen in the same way (8233).
         time_skipping: Let workflows skip time, for tests of long timeouts.
     """
 
@@ -75,13 +76,11 @@ class EmbeddedTemporal:
         time_skipping: bool = False,
     ) -> None:
         self.directory = directory
-        self.log_file: Path = directory / "temporal.log"
-        self.database_file: Path = notes.database_file(directory)
         self._wanted_port, self._wanted_ui_port = port, ui_port
         self._time_skipping = time_skipping
         self._state: EmbeddedState | None = None
         self._child: subprocess.Popen[bytes] | None = None
-        self._stops_it = False
+        self._owned = False
 
     @property
     def address(self) -> str:
@@ -90,12 +89,12 @@ class EmbeddedTemporal:
 
     @property
     def ui_url(self) -> str:
-        """Where the Temporal UI is."""
+        """The URL of the Temporal UI."""
         return f"http://localhost:{self._running.ui_port}"
 
     @property
     def pid(self) -> int:
-        """The server's process."""
+        """The process id of the server."""
         return self._running.pid
 
     def workflow_url(self, workflow_id: str) -> str:
@@ -109,23 +108,17 @@ class EmbeddedTemporal:
             EmbeddedTemporalError: There is no server binary, it ended, or it does not answer.
         """
         notes.make_private(self.directory)
-        # What is in here is nobody's source code.
         (self.directory / ".gitignore").write_text("*\n", encoding="utf-8")
-        there = notes.running(self.directory)
-        if there is not None and await self._join(there):
+        if await self._join():
             return
         before = notes.load(self.directory)
         port = await _port(self._wanted_port, before and before.port, DEFAULT_PORT)
-        ui_port = await _port(
-            self._wanted_ui_port, before and before.ui_port, DEFAULT_UI_PORT, taken=port
-        )
+        ui_port = await _port(self._wanted_ui_port, before and before.ui_port, DEFAULT_UI_PORT)
         self._child = self._spawn(port, ui_port)
-        self._own()
-        self._state = EmbeddedState(self._child.pid, os.getpid(), port, ui_port)
-        self._state.save(self.directory)
+        self._own(EmbeddedState(self._child.pid, os.getpid(), port, ui_port))
         try:
             await self._ready()
-            # The flags above count for a new database only.
+            # The --search-attribute flags count for a new database only.
             await register_search_attributes(await self.client())
         except BaseException:
             await self.stop()
@@ -163,33 +156,32 @@ class EmbeddedTemporal:
             raise RuntimeError("the embedded Temporal has not been started")
         return self._state
 
-    async def _join(self, there: EmbeddedState) -> bool:
-        """Use a server that is there already; take it over when its owner is gone.
+    async def _join(self) -> bool:
+        """Use the server that runs in this directory; take it over when its owner is gone.
 
-        One that does not answer any more is ended; then this returns False.
+        A server that does not answer any more is ended.
         """
-        self._state = there
-        self._stops_it = there.owner == os.getpid() or not is_alive(there.owner)
-        if not await _answers(there.address, within=JOIN_SECONDS):
-            if not self._stops_it:
-                raise EmbeddedTemporalError(
-                    f"the Temporal of {self.directory} (process {there.pid}) does not answer, and "
-                    f"process {there.owner} owns it: stop that one first"
-                )
-            logger.warning("the Temporal at %s does not answer: it is replaced", there.address)
+        self._state = found = notes.running(self.directory)
+        if found is None:
+            return False
+        ownerless = found.owner == os.getpid() or not is_alive(found.owner)
+        answers = await _answers(found.address, within=JOIN_SECONDS)
+        if not answers and not ownerless:
+            raise EmbeddedTemporalError(
+                f"the Temporal of {self.directory} (process {found.pid}) does not answer, and "
+                f"process {found.owner} owns it: stop that one first"
+            )
+        if ownerless:
+            self._own(replace(found, owner=os.getpid()))
+        if not answers:
+            logger.warning("the Temporal at %s does not answer: it is replaced", found.address)
             await self.kill()
             return False
-        if self._stops_it:
-            self._own()
-            self._state = replace(there, owner=os.getpid())
-            self._state.save(self.directory)
-        logger.info("joined the Temporal that runs at %s already", there.address)
+        logger.info("joined the Temporal that runs at %s already", found.address)
         return True
 
     def _spawn(self, port: int, ui_port: int) -> "subprocess.Popen[bytes]":
-        attributes = [f"--search-attribute={n}={kind}" for n, kind in SEARCH_ATTRIBUTES.items()]
-        skipping = [*_TIME_SKIPPING] if self._time_skipping else []
-        private = os.open(self.log_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        private = os.open(self._log_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(private, "wb") as log:
             return subprocess.Popen(
                 [
@@ -198,10 +190,10 @@ class EmbeddedTemporal:
                     "start-dev",
                     f"--port={port}",
                     f"--ui-port={ui_port}",
-                    f"--db-filename={self.database_file}",
+                    f"--db-filename={notes.database_file(self.directory)}",
                     "--log-level=error",
-                    *attributes,
-                    *skipping,
+                    *(f"--search-attribute={n}={kind}" for n, kind in SEARCH_ATTRIBUTES.items()),
+                    *(_TIME_SKIPPING if self._time_skipping else ()),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -212,21 +204,24 @@ class EmbeddedTemporal:
                 start_new_session=True,
             )
 
+    @property
+    def _log_file(self) -> Path:
+        return self.directory / "temporal.log"
+
     async def _ready(self) -> None:
-        if not await _answers(self.address, within=START_SECONDS, while_=self._lives):
-            if not self._lives():
-                raise EmbeddedTemporalError(f"the embedded Temporal ended: {self._last_words()}")
+        if await _answers(self.address, within=START_SECONDS, while_=self._lives):
+            return
+        if self._lives():
             raise EmbeddedTemporalError(
                 f"the embedded Temporal did not answer within {START_SECONDS:.0f} s; "
-                f"its log is {self.log_file}"
+                f"its log is {self._log_file}"
             )
-
-    def _last_words(self) -> str:
-        lines = self.log_file.read_text(encoding="utf-8", errors="replace").splitlines()
-        return " ".join(lines[-_LOG_LINES_IN_ERRORS:]) or f"see {self.log_file}"
+        lines = self._log_file.read_text(encoding="utf-8", errors="replace").splitlines()
+        last = " ".join(lines[-_LOG_LINES_IN_ERRORS:]) or f"see {self._log_file}"
+        raise EmbeddedTemporalError(f"the embedded Temporal ended: {last}")
 
     async def _end(self, how: signal.Signals) -> None:
-        if self._state is None or not self._stops_it:
+        if not self._owned:
             return
         deadline = time.monotonic() + STOP_SECONDS
         self._signal(how)
@@ -235,17 +230,15 @@ class EmbeddedTemporal:
                 self._signal(signal.SIGKILL)
             await asyncio.sleep(_POLL_SECONDS)
         self._child = None
-        self._stops_it = False
-        atexit.unregister(self._terminate)
+        self._owned = False
+        atexit.unregister(self._signal)
 
-    def _own(self) -> None:
-        """Stop the server with this process at the latest."""
-        self._stops_it = True
-        atexit.register(self._terminate)
-
-    def _terminate(self) -> None:
-        if self._state is not None:
-            self._signal(signal.SIGTERM)
+    def _own(self, state: EmbeddedState) -> None:
+        """Note that this process stops the server, with its own end at the latest."""
+        self._state = state
+        state.save(self.directory)
+        self._owned = True
+        atexit.register(self._signal, signal.SIGTERM)
 
     def _signal(self, how: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -272,17 +265,14 @@ def find_binary() -> str:
     return found
 
 
-async def _port(
-    wanted: int | None, before: int | None, default: int, *, taken: int | None = None
-) -> int:
+async def _port(wanted: int | None, before: int | None, default: int) -> int:
     """Return the port that is asked for, else the one it had, the usual one, or any free one."""
-    if wanted is not None:
-        if not await _becomes_free(wanted):
-            raise EmbeddedTemporalError(f"port {wanted} is in use: choose another one")
-        return wanted
-    if before is not None and await _becomes_free(before):
-        return before
-    if default != taken and _is_free(default):
+    first = wanted or before
+    if first and await _becomes_free(first):
+        return first
+    if wanted:
+        raise EmbeddedTemporalError(f"port {wanted} is in use: choose another one")
+    if _is_free(default):
         return default
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

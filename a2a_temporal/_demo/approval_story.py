@@ -34,11 +34,8 @@ class ApprovalStory:
         await self._stage.start()
         try:
             task_id = await self._ask()
-            self._stage.kill()
-            await self._stage.temporal.kill()
             say("kill -9 worker, kill -9 API, kill -9 Temporal")
-            await self._stage.temporal.start()
-            await self._stage.start()
+            await self._stage.restart()
             say("All are back. Ann and Bob of finance say yes, by signals to the workflow:")
             await self._approve(task_id)
             await self._paid(task_id)

@@ -10,55 +10,20 @@ from a2a.client.client import Client
 
 from a2a_temporal._demo.agent import LEDGER_VARIABLE
 from a2a_temporal._embedded import EmbeddedTemporal
-from a2a_temporal._processes import CommandProcess, answering, free_port
+from a2a_temporal._processes import AgentProcesses
 
 
-class Stage:
-    """A worker and an API of one agent, next to a Temporal.
-
-    Args:
-        agent: ``module:object``, as on the command line.
-        temporal: The Temporal; it must run while the others do.
-        directory: Takes logs and the ledger.
-    """
+class Stage(AgentProcesses):
+    """Worker and server of an agent of the demo, with a ledger of what the agent really did."""
 
     def __init__(self, agent: str, *, temporal: EmbeddedTemporal, directory: Path) -> None:
-        self.temporal = temporal
         self.ledger = directory / "ledger.txt"
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}"
-        environment = {
-            "TEMPORAL_ADDRESS": temporal.address,
-            "TEMPORAL_NAMESPACE": "default",
-            LEDGER_VARIABLE: str(self.ledger),
-        }
-        self._worker = CommandProcess(
-            "worker", agent, environment=environment, log=directory / "worker.log"
+        super().__init__(
+            agent,
+            temporal=temporal,
+            directory=directory,
+            environment={LEDGER_VARIABLE: str(self.ledger)},
         )
-        self._api = CommandProcess(
-            "serve", agent, "--port", str(port), environment=environment, log=directory / "api.log"
-        )
-
-    async def start(self) -> None:
-        """Start worker and API; returns when the API is ready.
-
-        Raises:
-            RuntimeError: One of them did not come up.
-        """
-        self._worker.start()
-        self._api.start()
-        await answering(self.url, self._api)
-        self._worker.check()
-
-    def kill(self) -> None:
-        """End both with SIGKILL."""
-        self._worker.kill()
-        self._api.kill()
-
-    def stop(self) -> None:
-        """End both politely."""
-        self._api.stop()
-        self._worker.stop()
 
     @asynccontextmanager
     async def client(self) -> AsyncGenerator[Client]:

@@ -13,7 +13,7 @@ from a2a.client import A2ACardResolver
 from a2a.types import Task
 
 from a2a_temporal._embedded import EmbeddedTemporal
-from a2a_temporal._processes import CommandProcess, answering, free_port
+from a2a_temporal._processes import AgentProcesses, free_port
 from a2a_temporal._testing.user import User, state_of
 
 _HTTP_TIMEOUT = 60.0
@@ -21,71 +21,14 @@ _PATIENCE = 60.0
 _POLL_SECONDS = 0.1
 
 
-class RunningProcesses:
+class RunningProcesses(AgentProcesses):
     """What :func:`running_processes` yields.
 
     Attributes:
-        url: Where the server is; it stays the same after a restart.
-        temporal: The Temporal server: ``kill()`` ends it as a power cut would, ``start()`` starts
-            it with the data it had.
         user: The anonymous user, who speaks through the official client.
     """
 
-    url: str
-    temporal: EmbeddedTemporal
     user: User
-
-    def __init__(
-        self,
-        agent: str,
-        temporal: EmbeddedTemporal,
-        directory: Path,
-        environment: Mapping[str, str],
-    ) -> None:
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}"
-        self.temporal = temporal
-        environment = {
-            **environment,
-            "TEMPORAL_ADDRESS": temporal.address,
-            "TEMPORAL_NAMESPACE": "default",
-        }
-        self._worker = CommandProcess(
-            "worker", agent, environment=environment, log=directory / "worker.log"
-        )
-        self._server = CommandProcess(
-            "serve", agent, f"--port={port}", environment=environment, log=directory / "server.log"
-        )
-
-    async def start_worker(self) -> None:
-        """Start a worker process."""
-        self._worker.start()
-
-    async def start_server(self) -> None:
-        """Start the server process; returns when it is ready.
-
-        Raises:
-            RuntimeError: It ended, or is not ready in time; the text ends with its last lines.
-        """
-        self._server.start()
-        await answering(self.url, self._server)
-
-    def kill_worker(self) -> None:
-        """End the worker with SIGKILL."""
-        self._worker.kill()
-
-    def kill_server(self) -> None:
-        """End the server with SIGKILL."""
-        self._server.kill()
-
-    async def restart(self) -> None:
-        """End worker, server and Temporal with SIGKILL, and start them again."""
-        self.kill_worker()
-        self.kill_server()
-        await self.temporal.kill()
-        await self.temporal.start()
-        await self.start_worker()
-        await self.start_server()
 
     async def until(self, task: Task | str, *states: str, within: float = _PATIENCE) -> Task:
         """Wait until a task is in one of some states, such as ``completed``.
@@ -110,11 +53,6 @@ class RunningProcesses:
         http = httpx.AsyncClient(timeout=_HTTP_TIMEOUT)
         card = await A2ACardResolver(http, self.url).get_agent_card()
         self.user = User(http, card, name="")
-
-    def stop(self) -> None:
-        """End worker and server politely."""
-        self._server.stop()
-        self._worker.stop()
 
 
 @contextlib.asynccontextmanager
@@ -144,11 +82,13 @@ async def running_processes(
         ) as temporal:
             path = os.pathsep.join([str(Path.cwd()), os.environ.get("PYTHONPATH", "")])
             running = RunningProcesses(
-                agent, temporal, folder, {"PYTHONPATH": path, **(environment or {})}
+                agent,
+                temporal=temporal,
+                directory=folder,
+                environment={"PYTHONPATH": path, **(environment or {})},
             )
             try:
-                await running.start_worker()
-                await running.start_server()
+                await running.start()
                 await running.connect()
                 yield running
                 await running.user.aclose()

@@ -7,6 +7,7 @@ from temporalio.service import TLSConfig
 
 from a2a_temporal._connection_settings import ConnectionSettings, resolve
 from a2a_temporal.errors import ConnectionSettingsError
+from tests.support.tls_proxy import make_certificates
 
 SECRET = "key-nobody-may-see"
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
@@ -23,12 +24,11 @@ def test_without_any_setting_it_is_the_local_default() -> None:
     settings = resolve(env={})
     assert (settings.address, settings.namespace) == ("localhost:7233", "default")
     assert settings.tls is False
-    assert settings.address_source == "the default"
 
 
 def test_a_running_embedded_server_comes_before_the_local_default() -> None:
     settings = resolve(env={}, embedded_address=lambda: "localhost:5555")
-    assert (settings.address, settings.address_source) == ("localhost:5555", "the embedded server")
+    assert settings.address == "localhost:5555"
 
 
 def test_the_embedded_server_is_not_asked_for_when_an_address_is_set() -> None:
@@ -43,7 +43,6 @@ def test_arguments_win_over_the_environment_and_this_over_the_profile(tmp_path: 
     env = {"TEMPORAL_CONFIG_FILE": file, "TEMPORAL_ADDRESS": "env:1"}
     settings = resolve(env=env)
     assert (settings.address, settings.namespace) == ("env:1", "file")
-    assert settings.namespace_source == "profile 'default'"
     assert resolve(env=env, address="argument:1").address == "argument:1"
 
 
@@ -74,19 +73,19 @@ def test_a_key_from_a_file_may_end_in_a_newline() -> None:
 
 
 def test_client_certificates_make_mutual_tls(tmp_path: Path) -> None:
-    for name in ("cert", "key", "ca"):
-        (tmp_path / name).write_text(PEM)
+    files = make_certificates(tmp_path)
     settings = resolve(
         env={
             "TEMPORAL_ADDRESS": "a:1",
-            "TEMPORAL_TLS_CLIENT_CERT_PATH": str(tmp_path / "cert"),
-            "TEMPORAL_TLS_CLIENT_KEY_PATH": str(tmp_path / "key"),
-            "TEMPORAL_TLS_SERVER_CA_CERT_PATH": str(tmp_path / "ca"),
+            "TEMPORAL_TLS_CLIENT_CERT_PATH": str(files.client),
+            "TEMPORAL_TLS_CLIENT_KEY_PATH": str(files.client_key),
+            "TEMPORAL_TLS_SERVER_CA_CERT_PATH": str(files.ca),
             "TEMPORAL_TLS_SERVER_NAME": "inner.name",
         }
     )
     assert isinstance(settings.tls, TLSConfig)
-    assert settings.tls.client_cert == settings.tls.client_private_key == PEM.encode()
+    assert settings.tls.client_cert == files.client.read_bytes()
+    assert settings.tls.client_private_key == files.client_key.read_bytes()
     assert settings.tls.domain == "inner.name"
 
 
@@ -165,9 +164,7 @@ def test_a_broken_profile_file_is_named_by_its_place_and_not_quoted(tmp_path: Pa
 def test_the_representation_of_settings_shows_no_secret() -> None:
     settings = ConnectionSettings(
         address="a:1",
-        address_source="x",
         namespace="n",
-        namespace_source="x",
         api_key=SECRET,
         rpc_metadata={"authorization": SECRET},
         tls=TLSConfig(client_private_key=SECRET.encode()),
