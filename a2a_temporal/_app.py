@@ -1,6 +1,6 @@
 """The ASGI application of a server: agent card, JSON-RPC, REST and probes around one handler.
 
-    request → body limit → your middleware → 413 → route → SDK dispatcher → SealedHandler → handler
+    request → body limit → your middleware → 413 → route → SDK dispatcher → handler
 
 Order matters: the SDK's REST routes end in ``/{tenant}``, which swallows every longer path behind.
 """
@@ -32,7 +32,7 @@ from temporalio.service import RPCError
 from a2a_temporal._connect import check_namespace
 from a2a_temporal._http.calls import CallContextBuilder
 from a2a_temporal._http.cards import PublicCard
-from a2a_temporal._http.extended_card import CardShowingHandler, refuse_anonymous
+from a2a_temporal._http.extended_card import refuse_anonymous, showing
 from a2a_temporal._http.extensions import active_extensions, echo, requested_extensions
 from a2a_temporal._http.health import Health
 from a2a_temporal._http.jsonrpc import JsonRpc
@@ -116,15 +116,15 @@ def create_app(
         cache_control=cache_control,
         signer=handler.options.card_signer,
     )
-    sealed = CardShowingHandler(handler, card)
-    rpc_routes = create_jsonrpc_routes(sealed, rpc_path, builder)
+    masked = showing(handler, card)
+    rpc_routes = create_jsonrpc_routes(masked, rpc_path, builder)
     json_rpc, rest = JsonRpc(handler, builder), Rest(handler, builder)
     rpc_routes = [json_rpc.beside(route) for route in rpc_routes]
-    sdk_rest_routes = [rest.beside(route) for route in create_rest_routes(sealed, builder)]
+    sdk_rest_routes = [rest.beside(route) for route in create_rest_routes(masked, builder)]
     if enable_v0_3:
-        v0_3 = JsonRpcV03(sealed, builder)
+        v0_3 = JsonRpcV03(masked, builder)
         rpc_routes = [v0_3.beside(route) for route in rpc_routes]
-        sdk_rest_routes = [*rest_routes(sealed, builder), *sdk_rest_routes]
+        sdk_rest_routes = [*rest_routes(masked, builder), *sdk_rest_routes]
     answering = _Answering(streams, handler.agent_card, builder)
     served_rest = [answering.by(_decoded(route, most)) for route in sdk_rest_routes]
 

@@ -22,7 +22,7 @@ from a2a.utils.proto_utils import to_stream_response
 
 from a2a_temporal._aside import aside, done
 from a2a_temporal._log.conversion import is_base64, usual_base64
-from a2a_temporal._sealed import sealed, sealed_stream
+from a2a_temporal._server.errors import masked, masked_stream
 
 NO_PAGES = "pageToken is not one of this list: 0.3 is answered with all configs of a task at once."
 
@@ -89,7 +89,7 @@ def _translated(method: Method) -> Method:
     @functools.wraps(method)
     async def translated(handler: Any, request: object, context: ServerCallContext) -> Any:
         where = _checked(request)
-        return await sealed(method(handler, request, context), where=where)
+        return await masked(method(handler, request, context), where=where)
 
     return cast("Method", translated)
 
@@ -141,7 +141,7 @@ class CompatHandler(RequestHandler03):
                 return await done(answer.ByteSize(), conversions.to_compat_task, answer)
             return await done(answer.ByteSize(), conversions.to_compat_message, answer)
 
-        return await sealed(answered(), where=request.method)
+        return await masked(answered(), where=request.method)
 
     async def on_message_send_stream(
         self, request: v0_3.SendMessageRequest, context: ServerCallContext
@@ -154,7 +154,7 @@ class CompatHandler(RequestHandler03):
                 response = to_stream_response(event)
                 yield conversions.to_compat_stream_response(response, request.id)
 
-        async for response in sealed_stream(responses(), where=request.method):
+        async for response in masked_stream(responses(), where=request.method):
             event = response.result
             if isinstance(event, v0_3.TaskStatusUpdateEvent):
                 event.final |= event.status.state == v0_3.TaskState.input_required
@@ -167,7 +167,7 @@ class CompatHandler(RequestHandler03):
         where = _checked(request)
         responses = super().on_subscribe_to_task(request, context)
         events = cast("AsyncGenerator[v0_3.SendStreamingMessageSuccessResponse]", responses)
-        async for response in sealed_stream(events, where=where):
+        async for response in masked_stream(events, where=where):
             yield response
 
     on_get_task = _translated(RequestHandler03.on_get_task)
@@ -195,7 +195,7 @@ class CompatHandler(RequestHandler03):
         if getattr(params, "push_notification_config_id", None):
             where = _checked(request)
             found = super().on_get_task_push_notification_config(request, context)
-            return await sealed(found, where=where)
+            return await masked(found, where=where)
         configs = await self.on_list_task_push_notification_configs(
             v0_3.ListTaskPushNotificationConfigRequest(
                 id=request.id, params=v0_3.ListTaskPushNotificationConfigParams(id=params.id)

@@ -1,6 +1,6 @@
 """The gRPC server of a handler: protocol versions 1.0 and 0.3 side by side, on one port.
 
-call → guard (extensions, unexpected errors) → SDK servicer → SealedHandler → handler
+call → guard (extensions, unexpected errors) → SDK servicer → handler
 """
 
 import asyncio
@@ -60,10 +60,9 @@ from a2a_temporal._http.authentication import UNAUTHENTICATED
 from a2a_temporal._http.calls import major_minor, served_as_1_0
 from a2a_temporal._http.cards import with_v0_3
 from a2a_temporal._http.extensions import active_extensions
-from a2a_temporal._sealed import SealedHandler
 from a2a_temporal._server.cards import CardSigner, signed
 from a2a_temporal._server.checks import check_count
-from a2a_temporal._server.engine_errors import UnavailableError, internal_error
+from a2a_temporal._server.errors import UnavailableError, internal_error, masked_handler
 from a2a_temporal._server.handler import TemporalRequestHandler
 
 logger = logging.getLogger(__name__)
@@ -114,16 +113,16 @@ def create_grpc_server(
             ("grpc.max_send_message_length", -1),
         ],
     )
-    sealed = _DeclaringHandler(handler, handler.options.card_signer)
+    masked = _declaring(handler, handler.options.card_signer)
     inner = context_builder or DefaultGrpcServerCallContextBuilder()
     a2a_pb2_grpc.add_A2AServiceServicer_to_server(
-        GrpcHandler(sealed, _CallContextBuilder(inner, *served_as_1_0(enable_v1_1=enable_v1_1))),
+        GrpcHandler(masked, _CallContextBuilder(inner, *served_as_1_0(enable_v1_1=enable_v1_1))),
         server,
     )
     if enable_v0_3:
-        compat = _Compat(sealed, _CallContextBuilder(inner, PROTOCOL_VERSION_0_3))
+        compat = _Compat(masked, _CallContextBuilder(inner, PROTOCOL_VERSION_0_3))
         compat.most_values = handler.options.maximum_message_values
-        compat.handler03 = CompatHandler(_DeclaringHandler(handler, None, enable_v0_3=True))
+        compat.handler03 = CompatHandler(_declaring(handler, None, enable_v0_3=True))
         a2a_v0_3_pb2_grpc.add_A2AServiceServicer_to_server(compat, server)
     return server
 
@@ -160,24 +159,18 @@ class _CallContextBuilder(GrpcServerCallContextBuilder):
         return built
 
 
-class _DeclaringHandler(SealedHandler):
-    """A sealed handler whose extended card is signed, or declares 0.3: 0.3 can show no other."""
+def _declaring(
+    handler: RequestHandler, signer: CardSigner | None, *, enable_v0_3: bool = False
+) -> RequestHandler:
+    """Return a masked handler whose extended card is signed, or declares 0.3."""
 
-    def __init__(
-        self, handler: RequestHandler, signer: CardSigner | None, *, enable_v0_3: bool = False
-    ) -> None:
-        super().__init__(handler)
-        self._signer = signer
-        self._enable_v0_3 = enable_v0_3
-
-    async def on_get_extended_agent_card(
-        self, params: GetExtendedAgentCardRequest, context: ServerCallContext
+    async def declared(
+        params: GetExtendedAgentCardRequest, context: ServerCallContext
     ) -> AgentCard:
-        """GetExtendedAgentCard."""
-        card = await super().on_get_extended_agent_card(params, context)
-        if self._enable_v0_3:
-            return with_v0_3(card, tuple(TransportProtocol))
-        return signed(card, self._signer)
+        card = await handler.on_get_extended_agent_card(params, context)
+        return with_v0_3(card, tuple(TransportProtocol)) if enable_v0_3 else signed(card, signer)
+
+    return masked_handler(handler, on_get_extended_agent_card=declared)
 
 
 class _Compat(CompatGrpcHandler):

@@ -14,7 +14,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, Response
 
 from a2a_temporal._http.limits import path_within
-from a2a_temporal._server.engine_errors import internal_error
+from a2a_temporal._server.errors import internal_error
 
 # What everybody may read: the card says how to authenticate.
 _OPEN = ("/.well-known/agent-card.json", "/.well-known/agent.json", "/healthz", "/readyz")

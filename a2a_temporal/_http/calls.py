@@ -18,7 +18,7 @@ from starlette.requests import Request
 from a2a_temporal._http.enums import check_status_filter
 from a2a_temporal._http.extensions import requested_extensions
 from a2a_temporal._http.files import check_files
-from a2a_temporal._server.engine_errors import internal_error
+from a2a_temporal._server.errors import internal_error
 
 logger = logging.getLogger(__name__)
 

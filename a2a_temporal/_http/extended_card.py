@@ -15,31 +15,26 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from a2a_temporal._http.cards import PublicCard
-from a2a_temporal._sealed import SealedHandler
+from a2a_temporal._server.errors import masked_handler
 
 _METHODS = ("GetExtendedAgentCard", "agent/getAuthenticatedExtendedCard")
 _PATHS = ("/extendedAgentCard", "/v1/card")
 
 
-class CardShowingHandler(SealedHandler):
-    """A sealed handler whose extended card names the same URLs and versions as the public one.
+def showing(handler: RequestHandler, public: PublicCard) -> RequestHandler:
+    """Return a masked handler whose extended card names the URLs and versions of the public one.
 
     Args:
         handler: Serves the calls.
         public: Knows how a card is shown.
     """
 
-    def __init__(self, handler: RequestHandler, public: PublicCard) -> None:
-        super().__init__(handler)
-        self._public = public
-
-    async def on_get_extended_agent_card(
-        self, params: GetExtendedAgentCardRequest, context: ServerCallContext
-    ) -> AgentCard:
-        """GetExtendedAgentCard."""
-        card = await super().on_get_extended_agent_card(params, context)
+    async def shown(params: GetExtendedAgentCardRequest, context: ServerCallContext) -> AgentCard:
+        card = await handler.on_get_extended_agent_card(params, context)
         headers: dict[str, str] = context.state.get("headers", {})
-        return self._public.shown(card, Headers(headers))
+        return public.shown(card, Headers(headers))
+
+    return masked_handler(handler, on_get_extended_agent_card=shown)
 
 
 def refuse_anonymous(

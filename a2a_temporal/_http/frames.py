@@ -23,7 +23,7 @@ from a2a.utils.errors import A2AError
 from a2a_temporal._aside import done
 from a2a_temporal._http.streams import LINE_ENDS
 from a2a_temporal._log.protojson import to_json
-from a2a_temporal._sealed import sealed_stream
+from a2a_temporal._server.errors import masked_stream
 from a2a_temporal._server.follower import Cursor, LogEvent
 from a2a_temporal._server.handler import TemporalRequestHandler
 from a2a_temporal._server.resume import place_of
@@ -62,7 +62,7 @@ async def events_of_call(
     Raises:
         a2a.utils.errors.A2AError: Whatever is raised is one.
     """
-    async for events in sealed_stream(_events(handler, params, context), where=method):
+    async for events in masked_stream(_events(handler, params, context), where=method):
         yield events
 
 

@@ -26,7 +26,7 @@ from starlette.routing import Route
 
 from a2a_temporal._http.frames import dumped, events_of_call, frames
 from a2a_temporal._http.unary import UNREADABLE, Call, answered, check_version, read
-from a2a_temporal._sealed import SealedHandler
+from a2a_temporal._server.errors import masked_handler
 from a2a_temporal._server.follower import LogEvent
 
 logger = logging.getLogger(__name__)
@@ -49,13 +49,13 @@ class JsonRpc:
     """Answers them.
 
     Args:
-        handler: Serves the calls; it need not be sealed.
+        handler: Serves the calls; it need not be masked.
         builder: Makes their contexts.
     """
 
     def __init__(self, handler: RequestHandler, builder: ServerCallContextBuilder) -> None:
         self._handler = handler
-        self._sealed = SealedHandler(handler)
+        self._masked = masked_handler(handler)
         self._builder = builder
 
     def beside(self, route: Route) -> Route:
@@ -93,7 +93,7 @@ class JsonRpc:
 
     async def _answer(self, params: Call, context: ServerCallContext, request_id: Any) -> Response:
         before, behind = _envelope(request_id)
-        result = await answered(self._sealed, params, context)
+        result = await answered(self._masked, params, context)
         return Response(before + result + behind, media_type="application/json")
 
     async def _stream(

@@ -25,7 +25,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from a2a_temporal._http.frames import events_of_call, frames
 from a2a_temporal._http.unary import UNREADABLE, Call, answered, check_version, read
-from a2a_temporal._sealed import SealedHandler
+from a2a_temporal._server.errors import masked_handler
 from a2a_temporal._server.follower import LogEvent
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -35,13 +35,13 @@ class Rest:
     """Answers them.
 
     Args:
-        handler: Serves the calls; it need not be sealed.
+        handler: Serves the calls; it need not be masked.
         builder: Makes their contexts.
     """
 
     def __init__(self, handler: RequestHandler, builder: ServerCallContextBuilder) -> None:
         self._handler = handler
-        self._sealed = SealedHandler(handler)
+        self._masked = masked_handler(handler)
         self._builder = builder
 
     def beside(self, route: BaseRoute) -> BaseRoute:
@@ -109,7 +109,7 @@ class Rest:
 
     @rest_error_handler
     async def _answer(self, request: Request, call: Call) -> Response:
-        body = await answered(self._sealed, call, self._context(request))
+        body = await answered(self._masked, call, self._context(request))
         return Response(body, media_type=A2A_JSON_MEDIA_TYPE)
 
     @rest_error_handler

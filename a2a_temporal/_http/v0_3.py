@@ -39,7 +39,7 @@ from a2a_temporal._compat import NO_PAGES, CompatHandler, sent_message
 from a2a_temporal._http.calls import CallContextBuilder
 from a2a_temporal._http.streams import SdkEvent, events_of
 from a2a_temporal._sdk_logs import what_is_wrong
-from a2a_temporal._server.engine_errors import internal_error
+from a2a_temporal._server.errors import internal_error
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 

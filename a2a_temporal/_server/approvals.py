@@ -38,7 +38,7 @@ from a2a_temporal._log.requests import (
 )
 from a2a_temporal._log.state import LogState
 from a2a_temporal._reconnecting import reconnecting
-from a2a_temporal._server.engine_errors import FULL, is_unreadable, why_unreadable
+from a2a_temporal._server.errors import FULL, is_unreadable, why_unreadable
 from a2a_temporal._server.followers import Followers
 from a2a_temporal._server.parked import (
     Pending,

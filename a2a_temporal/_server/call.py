@@ -10,12 +10,11 @@ from a2a.utils.errors import InvalidParamsError
 from temporalio.api.history.v1 import WorkflowExecutionStartedEventAttributes
 
 from a2a_temporal._log import wire
-from a2a_temporal._log.indexing import keyword
+from a2a_temporal._log.indexing import keyword, keywords
 from a2a_temporal._log.names import normals
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal._log.state import LogState
 from a2a_temporal._server.options import HandlerOptions
-from a2a_temporal._server.visibility import keywords
 
 _NAMESPACE = uuid.UUID("2c9c6f52-3f3c-5d39-8f45-3b1f3b4a9c11")
 
@@ -84,7 +83,7 @@ class Caller:
         return str(uuid.uuid5(_NAMESPACE, name))
 
 
-def caller(
+def caller_of(
     request: TenantRequest, context: ServerCallContext, agent: str, options: HandlerOptions
 ) -> Caller:
     """Return who calls.

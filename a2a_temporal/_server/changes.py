@@ -14,9 +14,8 @@ from temporalio.api.workflowservice.v1 import ListWorkflowExecutionsRequest
 from temporalio.client import Client
 
 from a2a_temporal._log import wire
-from a2a_temporal._log.indexing import keyword
+from a2a_temporal._log.indexing import indexed, keyword, quote
 from a2a_temporal._reconnecting import reconnecting
-from a2a_temporal._server.visibility import indexed, quote
 
 # A change is stamped by the clock of a worker, and shows when visibility has written it.
 _CLOCK_SKEW = timedelta(seconds=10)

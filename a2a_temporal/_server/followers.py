@@ -23,7 +23,7 @@ from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.reading import NoTaskError
 from a2a_temporal._log.shelf import Shelf
 from a2a_temporal._server.changes import Changes
-from a2a_temporal._server.engine_errors import is_passing, is_unreadable, why_unreadable
+from a2a_temporal._server.errors import is_passing, is_unreadable, why_unreadable
 from a2a_temporal._server.follower import UNREAD, Follower, Reader, RenderResult
 
 logger = logging.getLogger("a2a_temporal.server")

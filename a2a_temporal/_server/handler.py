@@ -7,6 +7,8 @@ writes into the log, as a workflow start, a signal or a cancel request.
 import contextlib
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
 from typing import Any
 
 from a2a.server.context import ServerCallContext
@@ -39,24 +41,26 @@ from a2a.utils.errors import (
 )
 from a2a.utils.task import apply_history_length, validate_history_length
 from temporalio.client import Client
+from temporalio.service import RPCError
 
+from a2a_temporal._gateway import is_closed_workflow, with_deadline
 from a2a_temporal._log import wire
 from a2a_temporal._log.state import TERMINAL_STATES, LogState
 from a2a_temporal._sdk_logs import keep_bodies_out_of_logs
-from a2a_temporal._server import push_answers, push_configs
-from a2a_temporal._server.call import Caller, TenantRequest, caller
+from a2a_temporal._server import push_answers
+from a2a_temporal._server.call import Caller, TenantRequest, caller_of
 from a2a_temporal._server.cards import asking, extended_card
 from a2a_temporal._server.checks import check_texts, first_message
-from a2a_temporal._server.decorators import requires, validated
-from a2a_temporal._server.engine_errors import answered, not_found
+from a2a_temporal._server.errors import errors_of_temporal, not_found
 from a2a_temporal._server.follower import Cursor, LogEvent, Reader
 from a2a_temporal._server.listing import Listing
+from a2a_temporal._server.operation import entered, operation
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.plain import PlainWorkflow
 from a2a_temporal._server.push_configs import PushConfigs
 from a2a_temporal._server.resume import Resumption, declared, following
-from a2a_temporal._server.sending import Sending, wait
-from a2a_temporal._server.tasks import Tasks
+from a2a_temporal._server.sending import Sending, Sent
+from a2a_temporal._server.tasks import Tasks, wait_until
 
 _ConfigRequest = (
     TaskPushNotificationConfig
@@ -64,12 +68,6 @@ _ConfigRequest = (
     | ListTaskPushNotificationConfigsRequest
     | DeleteTaskPushNotificationConfigRequest
 )
-
-_STREAMING = "This agent does not stream: its card says capabilities.streaming = false."
-
-
-def _pushes(handler: "TemporalRequestHandler") -> bool:
-    return handler.agent_card.capabilities.push_notifications
 
 
 class TemporalRequestHandler(sdk.RequestHandler):
@@ -106,8 +104,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         card = asking(agent_card) if isinstance(workflow, type) else agent_card
         self.agent_card: AgentCard = declared(card)
         self.options: HandlerOptions = options or HandlerOptions()
-        self._options = self.options
-        self._agent = self._options.agent or agent_card.name
+        self._agent = self.options.agent or agent_card.name
         _check_configuration(agent_card, task_queue, self._agent)
         if agent_card.capabilities.push_notifications and isinstance(workflow, PlainWorkflow):
             raise ValueError(
@@ -119,15 +116,15 @@ class TemporalRequestHandler(sdk.RequestHandler):
             agent=self._agent,
             task_queue=task_queue,
             workflow=workflow_name(workflow),
-            options=self._options,
+            options=self.options,
         )
         self._push_configs = PushConfigs(
-            client, self._tasks, task_queue=task_queue, options=self._options
+            client, self._tasks, task_queue=task_queue, options=self.options
         )
         self._sending = Sending(
-            self._tasks, self._push_configs, card=self.agent_card, options=self._options
+            self._tasks, self._push_configs, card=self.agent_card, options=self.options
         )
-        self._listing = Listing(client, self._tasks, options=self._options)
+        self._listing = Listing(client, self._tasks, options=self.options)
 
     async def start(self) -> None:
         """Register the search attributes where permitted; otherwise done with the first task.
@@ -135,7 +132,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
         Raises:
             InternalError: Temporal cannot be reached now.
         """
-        await self._tasks.start()
+        with errors_of_temporal():
+            await self._tasks.attributes.ensure()
 
     async def aclose(self) -> None:
         """End open streams without a terminal event; their tasks go on."""
@@ -185,32 +183,29 @@ class TemporalRequestHandler(sdk.RequestHandler):
         first.task_id = task_id or first.task_id
         if not first.parts:
             raise InvalidParamsError("message has no parts. Give it at least one.")
-        if push_config is not None and not _pushes(self):
+        if push_config is not None and not self.agent_card.capabilities.push_notifications:
             raise PushNotificationNotSupportedError
         request: dict[str, Any] = {"user": owner, "authenticated": True} if owner else {}
         if metadata:
             request["metadata"] = dict(metadata)
-        starting = self._sending.start(
-            Caller(self._agent, owner, tenant), first, request, push_config
-        )
-        return await answered(self._options.answered_within, starting)
+        who = Caller(self._agent, owner, tenant)
+        with errors_of_temporal():
+            return await with_deadline(
+                self.options.answered_within,
+                self._sending.start(who, first, request, push_config),
+            )
 
     # ------------------------------------------------------------------ send
 
-    @validated
+    @operation(bounded=False)
     async def on_message_send(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> Task | Message:
         """Send a message; wait for the answer unless asked not to (section 3.1.1)."""
         at_once = params.configuration.return_immediately
-        waits = self._options.direct_message_wait if at_once else self._options.blocking_limit
-        scope = self._caller(params, context)
-        async with self._sending.sent(scope, params, context, waits=waits) as sent:
-            if at_once:
-                await self._sending.first_word(sent)
-            else:
-                sent.reader.skip_all()
-                await wait(sent.reader, sent.settled, self._options.blocking_limit)
+        waits = self.options.direct_message_wait if at_once else self.options.blocking_limit
+        async with self._sent(params, context, waits) as sent:
+            await (sent.first_word(waits) if at_once else sent.answer(waits))
             return _answer(sent.reader, params)
 
     async def on_message_send_stream(
@@ -222,41 +217,47 @@ class TemporalRequestHandler(sdk.RequestHandler):
                 for event in events:
                     yield event.event
 
-    @validated
-    @requires(lambda self: self.agent_card.capabilities.streaming, _STREAMING)
+    @operation(needs="streaming")
     async def message_events(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[list[LogEvent], None]:
         """Do what ``on_message_send_stream`` does; yield what there is, as the log has it."""
-        places = Resumption.of(context)
-        scope, waits = self._caller(params, context), self._options.direct_message_wait
-        async with self._sending.sent(scope, params, context, waits=waits) as sent:
-            await self._sending.first_word(sent)
-            if sent.reader.state.reply is not None:
-                yield [LogEvent(sent.reader.taken, sent.reader.state.reply, sent.turn)]
+        places, waits = Resumption.of(context), self.options.direct_message_wait
+        async with self._sent(params, context, waits) as sent:
+            await sent.first_word(waits)
+            reply = sent.reader.state.reply
+            if reply is not None:
+                yield [LogEvent(sent.reader.taken, reply, sent.turn)]
                 return
             before = apply_history_length(sent.before(), params.configuration)
+            over = sent.repeated and sent.answered
             yield [places.stamped(LogEvent(sent.reader.taken, before, sent.turn))]
-            if sent.answered:
+            if over:
                 return
             async for events in sent.reader.events(lambda state: state.waits_for(sent.turn)):
-                told = _up_to(events, lambda event: _ends_turn(event, sent.turn))
-                ends = _ends_turn(told[-1], sent.turn)
-                yield [places.stamped(_trimmed(event, params)) for event in told]
+                published = _up_to(events, lambda event: _ends_turn(event, sent.turn))
+                ends = _ends_turn(published[-1], sent.turn)
+                yield [places.stamped(_trimmed(event, params)) for event in published]
                 if ends:
                     return
-                _forget(events, told)
+                _forget(events, published)
+
+    def _sent(
+        self, params: SendMessageRequest, context: ServerCallContext, waits: timedelta | None
+    ) -> AbstractAsyncContextManager[Sent]:
+        sent = self._sending.sent(self._caller(params, context), params, context, waits=waits)
+        return entered(self.options.answered_within, sent)
 
     # ------------------------------------------------------------------ read
 
-    @validated
+    @operation()
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task | None:
         """Return a task as its log says it is (section 3.1.3)."""
         validate_history_length(params)
         state = await self._tasks.read(self._caller(params, context), params.id)
         return apply_history_length(state.task, params)
 
-    @validated
+    @operation(bounded=False)
     async def on_list_tasks(
         self, params: ListTasksRequest, context: ServerCallContext
     ) -> ListTasksResponse:
@@ -272,32 +273,41 @@ class TemporalRequestHandler(sdk.RequestHandler):
                 for event in events:
                     yield event.event
 
-    @validated
-    @requires(lambda self: self.agent_card.capabilities.streaming, _STREAMING)
+    @operation(needs="streaming")
     async def task_events(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[list[LogEvent], None]:
         """Do what ``on_subscribe_to_task`` does; yield what there is, as the log has it."""
-        scope = self._caller(params, context)
         places = Resumption.of(context)
-        async with contextlib.AsyncExitStack() as stack:
-            subscribing = stack.enter_async_context(
-                self._subscribed(scope, params.id, places.after)
-            )
-            reader, missed = await answered(self._options.answered_within, subscribing)
+        subscribed = self._subscribed(self._caller(params, context), params.id, places.after)
+        async with entered(self.options.answered_within, subscribed) as (reader, missed):
             if missed is None:
                 yield [places.stamped(_snapshot(reader))]
             async for events in following(reader, missed or []):
-                told = _up_to(events, _ends_task)
-                ends = _ends_task(told[-1])
-                yield [places.stamped(event) for event in told]
+                published = _up_to(events, _ends_task)
+                ends = _ends_task(published[-1])
+                yield [places.stamped(event) for event in published]
                 if ends:
                     return
-                _forget(events, told)
+                _forget(events, published)
+
+    @contextlib.asynccontextmanager
+    async def _subscribed(
+        self, caller: Caller, task_id: str, after: Cursor | None
+    ) -> AsyncGenerator[tuple[Reader, list[LogEvent] | None]]:
+        """Follow a task from now, and find what came behind a cursor, if that is of use."""
+        state = await self._tasks.read(caller, task_id)
+        if state.terminal and after is None:
+            raise _nothing_to_stream(state)
+        async with self._tasks.follow(caller, task_id, state) as reader:
+            missed = await self._tasks.events_after(task_id, after)
+            if reader.state.terminal and not missed:
+                raise _nothing_to_stream(reader.state)
+            yield reader, missed
 
     # ---------------------------------------------------------------- cancel
 
-    @validated
+    @operation(bounded=False)
     async def on_cancel_task(
         self, params: CancelTaskRequest, context: ServerCallContext
     ) -> Task | None:
@@ -306,119 +316,90 @@ class TemporalRequestHandler(sdk.RequestHandler):
         The request is durable: a task that could not stop in time is returned as it is, and is
         canceled later without a further call.
         """
-        async with contextlib.AsyncExitStack() as stack:
-            canceling = stack.enter_async_context(
-                self._canceling(self._caller(params, context), params.id)
-            )
-            reader = await answered(self._options.answered_within, canceling)
-            await wait(reader, lambda now: now.terminal, self._options.cancel_wait)
+        canceling = self._canceling(self._caller(params, context), params.id)
+        async with entered(self.options.answered_within, canceling) as reader:
+            await wait_until(reader, lambda now: now.terminal, self.options.cancel_wait)
             task = reader.snapshot()
         if reader.state.terminal and task.status.state != TaskState.TASK_STATE_CANCELED:
             raise TaskNotCancelableError
         return task
 
+    @contextlib.asynccontextmanager
+    async def _canceling(self, caller: Caller, task_id: str) -> AsyncGenerator[Reader]:
+        """Ask for a cancel, and follow what becomes of it."""
+        state = await self._tasks.read(caller, task_id)
+        if not caller.owns(state):
+            raise TaskNotCancelableError(
+                f"Only the owner of task {task_id} may cancel it. Answer what you are asked."
+            )
+        if state.terminal:
+            raise TaskNotCancelableError
+        try:
+            await self._tasks.temporal.cancel(task_id)
+        except RPCError as error:
+            if not is_closed_workflow(error):  # then its log shows how it has ended
+                raise
+        async with self._tasks.follow(caller, task_id, state) as reader:
+            yield reader
+
     # ------------------------------------------------------ push notification
 
-    @validated
-    @requires(_pushes, push_configs.UNSUPPORTED, PushNotificationNotSupportedError)
+    @operation(needs="push_notifications")
     async def on_create_task_push_notification_config(
         self, params: TaskPushNotificationConfig, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        """Have a receiver told of a task's events from now on (section 3.1.7).
+        """Deliver a task's events to a receiver from now on (section 3.1.7).
 
-        One of a finished task is kept, and told nothing.
+        The config of a finished task is kept, and nothing is delivered to it.
         """
+        state = await self._with_configs(params, context)
+        config = await self._push_configs.checked(params, state)
+        await self._push_configs.set(state, config)
+        answer = push_answers.complete(state, params)
+        answer.id = config.id
+        return answer
 
-        async def setting() -> TaskPushNotificationConfig:
-            state = await self._with_configs(params, context)
-            config = await self._push_configs.checked(params, state)
-            await self._push_configs.set(state, config)
-            answer = push_answers.complete(state, params)
-            answer.id = config.id
-            return answer
-
-        return await answered(self._options.answered_within, setting())
-
-    @validated
-    @requires(_pushes, push_configs.UNSUPPORTED, PushNotificationNotSupportedError)
+    @operation(needs="push_notifications")
     async def on_get_task_push_notification_config(
         self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
         """Return one config of a task (section 3.1.8)."""
-        reading = self._with_configs(params, context)
-        state = await answered(self._options.answered_within, reading)
-        in_clear = self._options.push.show_secrets
+        state = await self._with_configs(params, context)
+        in_clear = self.options.push.show_secrets
         return push_answers.found(state, params.id, in_clear=in_clear)
 
-    @validated
-    @requires(_pushes, push_configs.UNSUPPORTED, PushNotificationNotSupportedError)
+    @operation(needs="push_notifications")
     async def on_list_task_push_notification_configs(
         self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> ListTaskPushNotificationConfigsResponse:
         """Return a task's configs (section 3.1.9)."""
-        reading = self._with_configs(params, context)
-        state = await answered(self._options.answered_within, reading)
-        in_clear = self._options.push.show_secrets
+        state = await self._with_configs(params, context)
+        in_clear = self.options.push.show_secrets
         return push_answers.page(state, params, in_clear=in_clear)
 
-    @validated
-    @requires(_pushes, push_configs.UNSUPPORTED, PushNotificationNotSupportedError)
+    @operation(needs="push_notifications")
     async def on_delete_task_push_notification_config(
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
-        """Tell a receiver no more, though it may not know of anything (section 3.1.10)."""
-
-        async def deleting() -> None:
-            state = await self._with_configs(params, context)
-            await self._push_configs.delete(state, params.id)
-
-        await answered(self._options.answered_within, deleting())
+        """Deliver nothing more to a receiver; it need not exist (section 3.1.10)."""
+        state = await self._with_configs(params, context)
+        await self._push_configs.delete(state, params.id)
 
     # ------------------------------------------------------------------ card
 
-    @validated
+    @operation()
     async def on_get_extended_agent_card(
         self, params: GetExtendedAgentCardRequest, context: ServerCallContext
     ) -> AgentCard:
         """Return what an authenticated caller may know of the agent (section 3.1.11)."""
         return await extended_card(
             self.agent_card,
-            self._options.extended_agent_card,
-            self._options.extended_card_modifier,
+            self.options.extended_agent_card,
+            self.options.extended_card_modifier,
             context,
         )
 
     # --------------------------------------------------------------- helpers
-
-    @contextlib.asynccontextmanager
-    async def _subscribed(
-        self, scope: Caller, task_id: str, after: Cursor | None
-    ) -> AsyncGenerator[tuple[Reader, list[LogEvent] | None]]:
-        """Follow a task from now, and find what came behind a cursor, if that is of use."""
-        state = await self._tasks.read(scope, task_id)
-        if state.terminal and after is None:
-            raise _nothing_to_stream(state)
-        async with self._tasks.follow(scope, task_id, state) as reader:
-            await self._sending.catch_up(reader, state)
-            missed = await self._tasks.events_after(task_id, after)
-            if reader.state.terminal and not missed:
-                raise _nothing_to_stream(reader.state)
-            yield reader, missed
-
-    @contextlib.asynccontextmanager
-    async def _canceling(self, scope: Caller, task_id: str) -> AsyncGenerator[Reader]:
-        """Ask for a cancel, and follow what becomes of it."""
-        state = await self._tasks.read(scope, task_id)
-        if not scope.owns(state):
-            raise TaskNotCancelableError(
-                f"Only the owner of task {task_id} may cancel it. Answer what you are asked."
-            )
-        if state.terminal:
-            raise TaskNotCancelableError
-        await self._tasks.cancel(task_id)
-        async with self._tasks.follow(scope, task_id, state) as reader:
-            await self._sending.catch_up(reader, state)
-            yield reader
 
     async def _with_configs(self, params: _ConfigRequest, context: ServerCallContext) -> LogState:
         """Return a task with the push configs it has now; they are for its owner's eyes only.
@@ -426,14 +407,14 @@ class TemporalRequestHandler(sdk.RequestHandler):
         Raises:
             TaskNotFoundError: The caller has no such task.
         """
-        scope = self._caller(params, context)
-        state = await self._tasks.read(scope, params.task_id)
-        if not scope.owns(state):
+        caller = self._caller(params, context)
+        state = await self._tasks.read(caller, params.task_id)
+        if not caller.owns(state):
             raise not_found(params.task_id)
         return await self._push_configs.known(state)
 
     def _caller(self, params: TenantRequest, context: ServerCallContext) -> Caller:
-        return caller(params, context, self._agent, self._options)
+        return caller_of(params, context, self._agent, self.options)
 
 
 def workflow_name(workflow: object) -> str | PlainWorkflow:
@@ -487,9 +468,9 @@ def _snapshot(reader: Reader) -> LogEvent:
     return LogEvent(reader.taken, task, reader.state.status_turn)
 
 
-def _forget(*told: list[LogEvent]) -> None:
-    """Keep nothing of what a stream has told while it waits, maybe for days."""
-    for events in told:
+def _forget(*published: list[LogEvent]) -> None:
+    """Keep nothing of what a stream has published while it waits, maybe for days."""
+    for events in published:
         events.clear()
 
 

@@ -11,10 +11,8 @@ import contextlib
 import hashlib
 import json
 import logging
-from collections.abc import Awaitable
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from a2a.types.a2a_pb2 import (
     ListTasksRequest,
@@ -25,25 +23,24 @@ from a2a.types.a2a_pb2 import (
 )
 from a2a.utils.constants import DEFAULT_LIST_TASKS_PAGE_SIZE
 from a2a.utils.errors import (
-    InternalError,
     InvalidParamsError,
     TaskNotFoundError,
     UnsupportedOperationError,
 )
 from a2a.utils.task import apply_history_length, validate_history_length, validate_page_size
 from temporalio.client import Client
+from temporalio.service import RPCError
 
 from a2a_temporal._gateway import is_late, with_deadline
+from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.state import LogState
 from a2a_temporal._server.call import Caller
-from a2a_temporal._server.engine_errors import engine_errors, is_unreadable
+from a2a_temporal._server.errors import is_unreadable
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.task_index import TaskFilter, TaskIndex, TaskRow
 from a2a_temporal._server.tasks import Tasks
 
 logger = logging.getLogger("a2a_temporal.server")
-
-_T = TypeVar("_T")
 
 # A window this full is read in one call; an emptier or fuller one is sized anew.
 _WINDOW_ROWS = 400
@@ -91,9 +88,9 @@ class Listing:
     async def page(self, caller: Caller, params: ListTasksRequest) -> ListTasksResponse:
         """Return one page of the caller's tasks, newest status first.
 
-        Visibility is late, never wrong: a task whose log no longer matches is left out. What it may
-        take is bounded, and each reading of a log; how many logs there are to read is not. A task
-        whose log cannot be read in time is shown as visibility knows it.
+        Visibility is late, never wrong: a task whose log no longer matches is left out. A task
+        whose log cannot be read in time is shown as visibility knows it. Asking visibility is
+        bounded, and so is the reading of each log; the number of logs is not.
 
         Raises:
             InvalidParamsError: A value is out of its range, or the token is not of this list.
@@ -101,26 +98,21 @@ class Listing:
             InternalError: Temporal cannot be reached now.
         """
         wanted, size, after = _parse(caller, params)
-        visibility = _Bound(self._options.answered_within)
-        index = TaskIndex(self._client, wanted, timeout=self._options.read_timeout)
+        limit = self._options.answered_within
+        index = TaskIndex(self._client, wanted, timeout=limit)
         walk = _Walk(index, size, after)
         tasks: dict[str, Task] = {}
         dropped = 0
-        async with engine_errors(), self._tasks.indexing():
-            await visibility.awaiting(self._tasks.start())
-            if not self._tasks.indexed:
-                raise UnsupportedOperationError("Tasks cannot be listed at this server.")
-            if after is None:
-                await visibility.awaiting(index.look(_WINDOW_ROWS))
-            total = await visibility.awaiting(index.count(wanted.after, None))
+        async with self._tasks.attributes.used():
+            total = await with_deadline(limit, self._prepared(index, after))
             while len(tasks) < size:
-                rows = await visibility.awaiting(walk.take(size - len(tasks)))
+                rows = await with_deadline(limit, walk.take(size - len(tasks)))
                 if not rows:
                     break
                 found = await self._read_all(caller, rows, wanted, params)
                 tasks |= {task.id: task for task in found}
                 dropped += len(rows) - len(found)
-            token = await visibility.awaiting(walk.token(_digest(caller, wanted)))
+            token = await with_deadline(limit, walk.token(_digest(caller, wanted)))
         logger.debug("Listed %d tasks with %d visibility calls", len(tasks), index.calls)
         return ListTasksResponse(
             tasks=sorted(tasks.values(), key=_sort_key, reverse=True),
@@ -128,6 +120,15 @@ class Listing:
             page_size=size,
             total_size=max(total - dropped, len(tasks)),
         )
+
+    async def _prepared(self, index: TaskIndex, after: _Position | None) -> int:
+        """Return how many tasks there are, once visibility is known to know them."""
+        await self._tasks.attributes.ensure()
+        if not self._tasks.attributes.known:
+            raise UnsupportedOperationError("Tasks cannot be listed at this server.")
+        if after is None:
+            await index.look(_WINDOW_ROWS)
+        return await index.count(index.filter.after, None)
 
     async def _read_all(
         self, caller: Caller, rows: list[TaskRow], wanted: TaskFilter, params: ListTasksRequest
@@ -138,12 +139,14 @@ class Listing:
             async with room:
                 try:
                     state = await self._read(caller, row, wanted)
-                except InternalError as error:
-                    # The other tasks must not be lost to their owner with this one.
-                    if is_late(error.__cause__):
-                        return await self._as_known(row, params)
-                    if not is_unreadable(error.__cause__):
+                except (RPCError, asyncio.TimeoutError) as error:
+                    if not is_late(error):
                         raise
+                    return await self._as_known(row, params)
+                except LogUnreadableError as error:
+                    if not is_unreadable(error):
+                        raise
+                    # The other tasks must not be lost to their owner with this one.
                     logger.error("Task %s is left out of a list: it cannot be read", row.task_id)
                     return None
                 return _as_asked(state, params) if state is not None else None
@@ -171,7 +174,8 @@ class Listing:
     async def _read(self, caller: Caller, row: TaskRow, wanted: TaskFilter) -> LogState | None:
         """Return a task's log if the task is still what the list asks for."""
         try:
-            state = await self._tasks.read(caller, row.task_id, limit=self._options.read_timeout)
+            reading = self._tasks.read(caller, row.task_id)
+            state = await with_deadline(self._options.read_timeout, reading)
         except TaskNotFoundError:
             return None
         if not _matches(state, wanted):
@@ -179,25 +183,6 @@ class Listing:
         if row.closed and _sort_key(state.task) != (row.at, row.task_id):
             return state if await self._is_newest(row) else None
         return state
-
-
-class _Bound:
-    """What several awaited calls may take in all."""
-
-    def __init__(self, limit: timedelta) -> None:
-        self._left = limit
-
-    async def awaiting(self, call: Awaitable[_T]) -> _T:
-        """Await a call for as long as is left.
-
-        Raises:
-            asyncio.TimeoutError: The bound passed.
-        """
-        began = asyncio.get_running_loop().time()
-        try:
-            return await with_deadline(self._left, call)
-        finally:
-            self._left -= timedelta(seconds=asyncio.get_running_loop().time() - began)
 
 
 class _Walk:

@@ -12,7 +12,7 @@ from a2a_temporal._executions import OPEN
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import MessageEntry, now_text, parse_signal
 from a2a_temporal._log.history import keeps_its_id
-from a2a_temporal._log.indexing import keyword
+from a2a_temporal._log.indexing import keyword, quote
 from a2a_temporal._log.names import ANYONE, indexed_name, normal, normals
 from a2a_temporal._log.payloads import decoded
 from a2a_temporal._log.published import agent_messages, published, requests_in
@@ -29,7 +29,6 @@ from a2a_temporal._log.requests import (
     speaker_of,
 )
 from a2a_temporal._log.state import LogState
-from a2a_temporal._server.visibility import quote
 
 View = Literal["decide", "asked"]
 """Tasks a person may decide or answer; tasks they made themselves and that wait for anybody."""

@@ -15,7 +15,7 @@ from a2a.types.a2a_pb2 import (
     SendMessageRequest,
     TaskPushNotificationConfig,
 )
-from a2a.utils.errors import InternalError, InvalidParamsError
+from a2a.utils.errors import InvalidParamsError
 from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
@@ -31,14 +31,10 @@ from a2a_temporal._log.state import LogState, PushConfig
 from a2a_temporal._net import UrlRefusedError
 from a2a_temporal._push_options import PushOptions
 from a2a_temporal._reconnecting import reconnecting
-from a2a_temporal._server.engine_errors import SHOWN_WITHIN, UnavailableError, engine_errors
+from a2a_temporal._server.errors import UnavailableError, errors_of_temporal
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.push_answers import with_secrets
-from a2a_temporal._server.tasks import Tasks
-
-UNSUPPORTED = (
-    "This agent sends no push notifications: its card says capabilities.push_notifications = false."
-)
+from a2a_temporal._server.tasks import SHOWN_WITHIN, Tasks
 
 _TRIES = 10
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.01, 0.5
@@ -112,7 +108,7 @@ class PushConfigs:
         """
         if not state.terminal:
             return state
-        async with engine_errors():
+        with errors_of_temporal():
             late = await with_deadline(self._read_timeout, read_late_configs(self._client, state))
         return replace(state, push_configs=late.configs, push_revision=late.revision)
 
@@ -189,22 +185,16 @@ class PushConfigs:
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + SHOWN_WITHIN.total_seconds(), _SHORTEST_PAUSE
         while True:
-            try:
-                now = await self.known(await self._tasks.log(before.task.id))
-            except InternalError as error:
-                slow = isinstance(error.__cause__, asyncio.TimeoutError)
-                if not slow or loop.time() >= until:
-                    raise
-            else:
-                if done(now) or now.terminal != before.terminal or loop.time() >= until:
-                    return now
+            now = await self.known(await self._tasks.log(before.task.id))
+            if done(now) or now.terminal != before.terminal or loop.time() >= until:
+                return now
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _change_late(self, state: LogState, change: dict[str, object]) -> None:
         """Write a change of a finished task into the workflow beside it, which it may open."""
         for _ in range(_TRIES):
-            async with engine_errors():
+            with errors_of_temporal():
                 late = await with_deadline(
                     self._read_timeout, read_late_configs(self._client, state)
                 )
@@ -236,7 +226,7 @@ class PushConfigs:
     async def _signal(self, workflow_id: str, change: dict[str, object]) -> bool:
         """Signal an entry, if the workflow still takes any; says whether the workflow exists."""
         workflow = self._client.get_workflow_handle(workflow_id)
-        async with engine_errors():
+        with errors_of_temporal():
             try:
                 entry = _entry(change)
                 signaled: Awaitable[None] = reconnecting(

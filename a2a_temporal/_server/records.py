@@ -11,13 +11,13 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._executions import listed
+from a2a_temporal._log.indexing import quote
 from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.published import agent_messages, record_in
 from a2a_temporal._log.reading import read_log
 from a2a_temporal._log.requests import Record
 from a2a_temporal._log.state import LogState
 from a2a_temporal._server.parked import Waiting
-from a2a_temporal._server.visibility import quote
 
 logger = logging.getLogger("a2a_temporal.server")
 

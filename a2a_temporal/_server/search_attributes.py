@@ -1,9 +1,10 @@
 """The search attributes tasks are found by: registered at start where permitted."""
 
 import asyncio
+import contextlib
 import logging
 import time
-from datetime import timedelta
+from collections.abc import AsyncGenerator
 
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import (
@@ -13,9 +14,8 @@ from temporalio.api.operatorservice.v1 import (
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from a2a_temporal._gateway import with_deadline
+from a2a_temporal._gateway import Gateway, with_deadline
 from a2a_temporal._log import wire
-from a2a_temporal._reconnecting import reconnecting
 
 logger = logging.getLogger("a2a_temporal.server")
 
@@ -32,7 +32,6 @@ LATE = (
     "ones. Those that have ended can be read by their ids only."
 )
 
-_RPC_TIMEOUT = timedelta(seconds=5)
 _CACHE_PAUSE = 0.5
 _ASK_AGAIN_SECONDS = 60.0
 _TYPES = {
@@ -53,13 +52,11 @@ class Registration:
     """Whether a namespace knows the search attributes of tasks, which an operator may change.
 
     Args:
-        client: Connected (or lazy) client.
-        limit: Bound of finding out.
+        temporal: The calls to Temporal; finding out takes as long as two of them at most.
     """
 
-    def __init__(self, client: Client, *, limit: timedelta) -> None:
-        self._client = client
-        self._limit = limit
+    def __init__(self, temporal: Gateway) -> None:
+        self._temporal = temporal
         self._asking: asyncio.Task[bool] | None = None
         self._asked_at = float("-inf")
         self._known: bool | None = None
@@ -73,7 +70,7 @@ class Registration:
         """Register what is missing where permitted; quick when it is known to be there.
 
         Raises:
-            asyncio.TimeoutError: Temporal did not answer in time.
+            asyncio.TimeoutError: Visibility did not learn of the attributes in time.
             temporalio.service.RPCError: Temporal did not answer.
         """
         lately = time.monotonic() - self._asked_at < _ASK_AGAIN_SECONDS
@@ -86,17 +83,25 @@ class Registration:
         self._known = await asyncio.shield(self._asking)
 
     async def _ask(self) -> bool:
-        registered = reconnecting(lambda: register_search_attributes(self._client))
-        known = await with_deadline(self._limit, registered)
+        registering = _registered(self._temporal)
+        known = await with_deadline(2 * self._temporal.timeout, registering)
         self._asked_at = time.monotonic()
         if known and self._known is False:
             logger.warning("Search attributes are registered now. %s", LATE)
         return known
 
-    def doubt(self, error: RPCError) -> None:
-        """Find out anew the next time, if ``error`` says that attributes are gone."""
-        if error.status == RPCStatusCode.INVALID_ARGUMENT and "search attribute" in error.message:
-            self._known = None
+    @contextlib.asynccontextmanager
+    async def used(self) -> AsyncGenerator[None]:
+        """Use the attributes; :meth:`ensure` asks again if Temporal says that they are gone."""
+        try:
+            yield
+        except RPCError as error:
+            if (
+                error.status == RPCStatusCode.INVALID_ARGUMENT
+                and "search attribute" in error.message
+            ):
+                self._known = None
+            raise
 
 
 async def register_search_attributes(client: Client) -> bool:
@@ -106,40 +111,40 @@ async def register_search_attributes(client: Client) -> bool:
         Whether it does; where it does not, the log names the command that registers them.
 
     Raises:
-        asyncio.TimeoutError: A call was not answered in time.
         temporalio.service.RPCError: Temporal did not answer.
     """
-    missing = await _missing(client)
+    return await _registered(Gateway(client))
+
+
+async def _registered(temporal: Gateway) -> bool:
+    missing = await _missing(temporal)
     if missing is None:
-        return await _usable(client)
-    if missing and not await _register(client, missing):
+        return await _usable(temporal)
+    if missing and not await _register(temporal, missing):
         return False
-    while not await _known_to_visibility(client):  # noqa: ASYNC110 # it offers nothing to wait for
+    while not await _known_to_visibility(temporal):  # noqa: ASYNC110 # it offers nothing to wait for
         # The server's frontends learn of new attributes from a cache, within a minute.
         await asyncio.sleep(_CACHE_PAUSE)
     return True
 
 
-async def _register(client: Client, missing: list[str]) -> bool:
+async def _register(temporal: Gateway, missing: list[str]) -> bool:
+    request = AddSearchAttributesRequest(
+        namespace=temporal.client.namespace,
+        search_attributes={name: _TYPES[wire.SEARCH_ATTRIBUTES[name]] for name in missing},
+    )
     try:
-        request = AddSearchAttributesRequest(
-            namespace=client.namespace,
-            search_attributes={name: _TYPES[wire.SEARCH_ATTRIBUTES[name]] for name in missing},
-        )
-        await with_deadline(
-            _RPC_TIMEOUT,
-            client.operator_service.add_search_attributes(request, timeout=_RPC_TIMEOUT),
-        )
+        await temporal.call(temporal.client.operator_service.add_search_attributes, request)
     except RPCError as error:
         if error.status not in _NOT_PERMITTED:
             raise
-        if not await _missing(client):
+        if not await _missing(temporal):
             return True
         logger.warning(
             "Search attributes are missing, and Temporal registers none from here: %s. %s %s",
             error.message,
             WITHOUT,
-            NO_ROOM if is_no_room(error) else _run(client.namespace, missing),
+            NO_ROOM if is_no_room(error) else _run(temporal.client.namespace, missing),
         )
         return False
     return True
@@ -160,15 +165,12 @@ def registration_command(namespace: str, names: list[str]) -> str:
     return f"temporal operator search-attribute create --namespace {namespace} {flags}"
 
 
-async def _missing(client: Client) -> list[str] | None:
+async def _missing(temporal: Gateway) -> list[str] | None:
     """Return the unregistered names; ``None`` where the operator service is not to be asked."""
+    request = ListSearchAttributesRequest(namespace=temporal.client.namespace)
     try:
-        # A client that has yet to connect heeds no timeout of a call.
-        known = await with_deadline(
-            _RPC_TIMEOUT,
-            client.operator_service.list_search_attributes(
-                ListSearchAttributesRequest(namespace=client.namespace), timeout=_RPC_TIMEOUT
-            ),
+        known = await temporal.call(
+            temporal.client.operator_service.list_search_attributes, request
         )
     except RPCError as error:
         if error.status in _NOT_PERMITTED:
@@ -177,24 +179,22 @@ async def _missing(client: Client) -> list[str] | None:
     return [name for name in wire.SEARCH_ATTRIBUTES if name not in known.custom_attributes]
 
 
-async def _usable(client: Client) -> bool:
+async def _usable(temporal: Gateway) -> bool:
     """Say whether visibility knows the attributes; where it does not, the log says what to do."""
-    if await _known_to_visibility(client):
+    if await _known_to_visibility(temporal):
         return True
     logger.warning(
         "Search attributes are missing. %s %s",
         WITHOUT,
-        _run(client.namespace, list(wire.SEARCH_ATTRIBUTES)),
+        _run(temporal.client.namespace, list(wire.SEARCH_ATTRIBUTES)),
     )
     return False
 
 
-async def _known_to_visibility(client: Client) -> bool:
+async def _known_to_visibility(temporal: Gateway) -> bool:
     conditions = " AND ".join(f"{name} IS NULL" for name in wire.SEARCH_ATTRIBUTES)
     try:
-        await with_deadline(
-            _RPC_TIMEOUT, client.count_workflows(conditions, rpc_timeout=_RPC_TIMEOUT)
-        )
+        await temporal.count(conditions)
     except RPCError as error:
         if error.status != RPCStatusCode.INVALID_ARGUMENT:
             raise

@@ -1,47 +1,22 @@
 """The visibility index of tasks: count and find them by owner, context, state and time."""
 
-import asyncio
-import random
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from functools import partial
-from typing import TypeVar
 
 from a2a.types.a2a_pb2 import TaskState
 from temporalio.api.enums.v1 import WorkflowExecutionStatus
 from temporalio.api.workflow.v1 import WorkflowExecutionInfo
-from temporalio.api.workflowservice.v1 import (
-    CountWorkflowExecutionsRequest,
-    ListWorkflowExecutionsRequest,
-)
 from temporalio.client import Client
-from temporalio.service import RPCError, RPCStatusCode
 
-from a2a_temporal._executions import OPEN_STATUSES
-from a2a_temporal._gateway import with_deadline
+from a2a_temporal._gateway import OPEN_STATUSES, Gateway
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
-from a2a_temporal._log.indexing import HASHED, keyword
+from a2a_temporal._log.indexing import HASHED, indexed, keyword, keywords, quote
 from a2a_temporal._log.state import TERMINAL_STATES, state_name
-from a2a_temporal._reconnecting import reconnecting
-from a2a_temporal._server.visibility import indexed, keywords, quote
-
-_T = TypeVar("_T")
 
 _PAGE = 1000
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.2, 1.0
 _LATEST = 7_258_118_400_000  # the year 2200: what lies behind overflows Temporal's nanoseconds
-
-# All that the client's own retries try again, but RESOURCE_EXHAUSTED, which they wait too long for.
-_TRANSIENT = (
-    RPCStatusCode.UNAVAILABLE,
-    RPCStatusCode.INTERNAL,
-    RPCStatusCode.UNKNOWN,
-    RPCStatusCode.ABORTED,
-    RPCStatusCode.DATA_LOSS,
-    RPCStatusCode.OUT_OF_RANGE,
-)
 
 _STATE = wire.STATE_ATTRIBUTE
 _TERMINAL = {state_name(state) for state in TERMINAL_STATES}
@@ -56,7 +31,7 @@ _STATES = {
     )
 }
 _STATUS = "WORKFLOW_EXECUTION_STATUS_"
-# How the engine can end a task that has not ended by itself, and as what that counts.
+# How Temporal can end a task that has not ended by itself, and as what that counts.
 _CLOSED_AS = {
     "Completed": TaskState.TASK_STATE_COMPLETED,
     "Failed": TaskState.TASK_STATE_FAILED,
@@ -96,9 +71,6 @@ class TaskIndex:
     A task whose workflow was terminated, timed out or failed without a terminal entry still has the
     search attributes of before; it counts by its execution status and close time.
 
-    Where a namespace has no call to visibility to spare (Temporal grants ten a second, if nobody
-    raises that), a call is made again until there is one: whoever asks bounds what that may take.
-
     Attributes:
         filter: What is asked for.
         calls: The number of visibility calls made so far.
@@ -107,8 +79,7 @@ class TaskIndex:
     def __init__(self, client: Client, wanted: TaskFilter, *, timeout: timedelta) -> None:
         self.filter = wanted
         self.calls = 0
-        self._client = client
-        self._timeout = timeout
+        self._temporal = Gateway(client, timeout=timeout)
         self._counts: dict[str, int] = {}
         self._small: dict[str, list[TaskRow]] = {}
 
@@ -121,13 +92,8 @@ class TaskIndex:
         """Count tasks whose status is of ``bottom`` to ``top``, both included."""
         query = self._query(bottom, top)
         if query not in self._counts:
-            request = CountWorkflowExecutionsRequest(namespace=self._client.namespace, query=query)
-            answer = await self._granted(
-                lambda retry: self._client.workflow_service.count_workflow_executions(
-                    request, retry=retry, timeout=self._timeout
-                )
-            )
-            self._counts[query] = answer.count
+            self.calls += 1
+            self._counts[query] = await self._temporal.count(query)
         return self._counts[query]
 
     async def rows(self, bottom: int, top: int | None) -> list[TaskRow]:
@@ -161,37 +127,10 @@ class TaskIndex:
     async def _page(
         self, bottom: int, top: int | None, size: int, token: bytes
     ) -> tuple[list[TaskRow], bytes]:
-        request = ListWorkflowExecutionsRequest(
-            namespace=self._client.namespace,
-            query=self._query(bottom, top),
-            page_size=size,
-            next_page_token=token,
-        )
-        page = await self._granted(
-            lambda retry: self._client.workflow_service.list_workflow_executions(
-                request, retry=retry, timeout=self._timeout
-            )
-        )
-        return [_row(info) for info in page.executions], page.next_page_token
-
-    async def _granted(self, call: Callable[[bool], Awaitable[_T]]) -> _T:
-        """Make a call, as often as it takes until Temporal has one to spare.
-
-        The client's own retries wait for a second and longer, and use up the time of the call.
-        """
         self.calls += 1
-        pause, retry = _SHORTEST_PAUSE, False
-        while True:
-            try:
-                return await with_deadline(self._timeout, reconnecting(partial(call, retry)))
-            except RPCError as error:
-                if error.status == RPCStatusCode.RESOURCE_EXHAUSTED:
-                    await asyncio.sleep(pause * random.uniform(0.5, 1))
-                    pause = min(2 * pause, _LONGEST_PAUSE)
-                elif retry or error.status not in _TRANSIENT:
-                    raise
-                else:
-                    retry = True
+        query = self._query(bottom, top)
+        page = await self._temporal.list_page(query, size=size, token=token)
+        return [_row(info) for info in page.executions], page.next_page_token
 
     def _query(self, bottom: int, top: int | None) -> str:
         wanted = self.filter

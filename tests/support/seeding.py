@@ -14,7 +14,7 @@ from temporalio.client import Client
 from a2a_temporal import HandlerOptions, TemporalRequestHandler
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart, now_text
-from a2a_temporal._server.visibility import start_attributes
+from a2a_temporal._log.indexing import start_attributes
 from tests.support.waiting import eventually
 
 _AT_ONCE = 32

@@ -35,7 +35,7 @@ from a2a.utils.errors import TaskNotFoundError
 from starlette.applications import Starlette
 
 from a2a_temporal import HandlerOptions, connect, create_app
-from a2a_temporal._server.engine_errors import UnavailableError
+from a2a_temporal._server.errors import UnavailableError
 
 SECRET = "password=hunter2 at /srv/secret"
 

@@ -9,7 +9,7 @@ import pytest
 from google.protobuf.message import DecodeError
 
 from a2a_temporal._log.payloads import LogUnreadableError
-from a2a_temporal._server.engine_errors import is_unreadable
+from a2a_temporal._server.errors import is_unreadable
 from a2a_temporal._storage import StoredPayloadError
 
 

@@ -44,7 +44,7 @@ async def test_messages_that_an_author_takes_without_a_word_never_wait_for_the_a
 async def test_a_run_takes_no_more_than_its_share_of_signals_and_the_next_run_takes_as_many(
     skipping: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2a_temporal._server.tasks._MESSAGES_A_RUN", _MOST)
+    monkeypatch.setattr("a2a_temporal._server.sending._MESSAGES_A_RUN", _MOST)
     async with running_agent(skipping, agent_within(TakesNotes)) as running:
         task = await running.send("say:begun gate", wait=False)
         await _notes(running, task, _MOST - 1)
@@ -62,7 +62,7 @@ async def test_a_run_takes_no_more_than_its_share_of_signals_and_the_next_run_ta
 async def test_what_else_a_task_says_makes_no_room_for_messages_to_its_agent(
     skipping: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2a_temporal._server.tasks._MESSAGES_A_RUN", _MOST)
+    monkeypatch.setattr("a2a_temporal._server.sending._MESSAGES_A_RUN", _MOST)
     scripted = Scripted()
     agent = agent_within(TalksBesideAgent, scripted=scripted)
     async with running_agent(skipping, agent) as running:

@@ -19,7 +19,7 @@ import pytest
 from temporalio.client import Client
 
 from a2a_temporal._log.entries import TaskStart, now_text
-from a2a_temporal._server.visibility import start_attributes
+from a2a_temporal._log.indexing import start_attributes
 from tests.integration.inbox.conftest import Office
 from tests.support.inbox import Page
 from tests.support.processes import Process, free_port

@@ -18,6 +18,7 @@ from temporalio.converter import DataConverter, PayloadCodec
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal import AgentOptions, HandlerOptions
+from a2a_temporal._gateway import Gateway
 from a2a_temporal._log import wire
 from a2a_temporal._log.protojson import event_to_json
 from a2a_temporal._log.reading import read_log
@@ -243,7 +244,7 @@ async def test_a_blocking_call_keeps_no_events(client: Client, followed: list[Fo
 async def test_in_an_outage_all_learn_at_once_that_nothing_is_known() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         lazy = await Client.connect(f"127.0.0.1:{mute.getsockname()[1]}", lazy=True)
-        registration = Registration(lazy, limit=timedelta(seconds=1))
+        registration = Registration(Gateway(lazy, timeout=timedelta(seconds=0.5)))
         asking = [asyncio.create_task(registration.ensure()) for _ in range(CALLERS)]
         ended, _ = await asyncio.wait(asking, timeout=5)
         assert len(ended) == CALLERS

@@ -8,11 +8,11 @@ from a2a.utils.errors import A2AError, InternalError, InvalidParamsError, TaskNo
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._gateway import is_closed_workflow, is_missing_workflow, with_deadline
-from a2a_temporal._server.engine_errors import (
+from a2a_temporal._server.errors import (
     TOO_LARGE,
     UNAVAILABLE,
     UnavailableError,
-    engine_errors,
+    errors_of_temporal,
     is_passing,
 )
 
@@ -48,9 +48,8 @@ TABLE: list[tuple[Exception, type[A2AError], str]] = [
 async def test_a_client_reads_what_it_can_do_and_nothing_of_the_inside(
     raised: Exception, expected: type[A2AError], text: str
 ) -> None:
-    with pytest.raises(A2AError) as caught:
-        async with engine_errors():
-            raise raised
+    with pytest.raises(A2AError) as caught, errors_of_temporal():
+        raise raised
     assert type(caught.value) is expected, "the SDK maps exact classes only"
     assert caught.value.message == text
 
@@ -66,18 +65,16 @@ async def test_a_client_reads_what_it_can_do_and_nothing_of_the_inside(
 async def test_what_no_repetition_helps_is_no_temporary_failure(
     status: RPCStatusCode, message: str
 ) -> None:
-    with pytest.raises(InternalError) as caught:
-        async with engine_errors():
-            raise rpc(status, message)
+    with pytest.raises(InternalError) as caught, errors_of_temporal():
+        raise rpc(status, message)
     assert type(caught.value) is InternalError
     assert "reference" in caught.value.message
     assert message not in caught.value.message
 
 
 async def test_an_a2a_error_passes_as_it_is() -> None:
-    with pytest.raises(InvalidParamsError, match="as it is"):
-        async with engine_errors():
-            raise InvalidParamsError("as it is")
+    with pytest.raises(InvalidParamsError, match="as it is"), errors_of_temporal():
+        raise InvalidParamsError("as it is")
 
 
 @pytest.mark.parametrize(
