@@ -5,8 +5,7 @@ Everything here is safe in the default sandbox, with :class:`~a2a_temporal.A2APl
 
 from a2a_temporal._log.entries import TaskStart
 from a2a_temporal._log.requests import Record
-from a2a_temporal._worker.parts import data_of, text_of
-from a2a_temporal._worker.requests import (
+from a2a_temporal._worker.approvals.policy import (
     Approve,
     Approvers,
     Decision,
@@ -15,6 +14,7 @@ from a2a_temporal._worker.requests import (
     OnTimeout,
     Reject,
 )
+from a2a_temporal._worker.task.parts import data_of, text_of
 from a2a_temporal._worker.task.task_run import TaskRun
 
 __all__ = [

@@ -5,7 +5,6 @@ import contextlib
 import json
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
@@ -137,7 +136,7 @@ def approve(
     """Approve an open request."""
     changed = _json_of(details) if details else None
     answer = Answer(
-        "approve", request, comment=comment, details=changed, token=token, seen=seen, door="cli"
+        "approve", request, comment=comment, details=changed, token=token, seen=seen, channel="cli"
     )
     _decide(task_id, Person(by, groups, operator=True), answer, as_json, profile)
 
@@ -156,7 +155,7 @@ def reject(
     profile: str | None,
 ) -> None:
     """Reject an open request."""
-    answer = Answer("reject", request, comment=comment, token=token, door="cli")
+    answer = Answer("reject", request, comment=comment, token=token, channel="cli")
     _decide(task_id, Person(by, groups, operator=True), answer, as_json, profile)
 
 
@@ -174,7 +173,7 @@ def answer(
     profile: str | None,
 ) -> None:
     """Answer an open question with TEXT."""
-    given = Answer("answer", request, answer=text, token=token, door="cli")
+    given = Answer("answer", request, answer=text, token=token, channel="cli")
     _decide(task_id, Person(by, groups, operator=True), given, as_json, profile)
 
 
@@ -213,9 +212,9 @@ def _decide(
             outcome = Outcome(handled=False, refused=str(refused))
         after: Waiting = await open_.task(person, task_id)
         if as_json:
-            click.echo(json.dumps(asdict(outcome), indent=2))
+            click.echo(json.dumps(outcome.to_json(), indent=2))
         elif not outcome.refused:
-            click.echo(outcome_text(outcome, answer.verdict, after))
+            click.echo(outcome_text(outcome, answer.decision, after))
         if outcome.refused:
             click.echo(f"That did not count. {plain(outcome.refused)}", err=True)
         return int(bool(outcome.refused))

@@ -69,7 +69,7 @@ def page_of(waiting: Waiting) -> str:
         lines += ["", ASKS_NOTHING]
     for pending in waiting.pending:
         by = f" by {plain(pending.answer.by)}" if pending.answer.by else ""
-        lines += ["", f"Stored, waiting for a worker: {pending.answer.verdict}{by}, {pending.at}"]
+        lines += ["", f"Stored, waiting for a worker: {pending.answer.decision}{by}, {pending.at}"]
     lines += ["", "What happened"]
     for message in [*state.task.history, state.task.status.message]:
         text = _text(message)
@@ -83,7 +83,7 @@ def page_of(waiting: Waiting) -> str:
     return "\n".join(lines)
 
 
-def outcome_text(outcome: Outcome, verdict: str, after: Waiting) -> str:
+def outcome_text(outcome: Outcome, decision: str, after: Waiting) -> str:
     """Return what became of an answer."""
     if not outcome.handled:
         return (
@@ -91,7 +91,7 @@ def outcome_text(outcome: Outcome, verdict: str, after: Waiting) -> str:
             "one does."
         )
     if outcome.record is None:
-        return f"{_PAST[verdict]}."
+        return f"{_PAST[decision]}."
     text = f"{_PAST.get(outcome.record.decision, 'Done')}: {plain(outcome.record.summary)}"
     for request in after.requests:
         if request.kind == "approval" and request.quorum > 1 and request.records:
@@ -115,7 +115,7 @@ def waiting_json(waiting: Waiting) -> dict[str, Any]:
             for each in waiting.requests
         ],
         "pending": [
-            {"verdict": each.answer.verdict, "by": each.answer.by, "at": each.at}
+            {"verdict": each.answer.decision, "by": each.answer.by, "at": each.at}
             for each in waiting.pending
         ],
         "records": [vars(each) for each in records_of(state)],

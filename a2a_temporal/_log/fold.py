@@ -30,7 +30,7 @@ from a2a_temporal._log.entries import (
 )
 from a2a_temporal._log.names import normals
 from a2a_temporal._log.protojson import StreamEvent, digest
-from a2a_temporal._log.published import open_requests
+from a2a_temporal._log.published import published
 from a2a_temporal._log.reserved import is_reserved
 from a2a_temporal._log.results import result_artifact
 from a2a_temporal._log.state import (
@@ -76,7 +76,7 @@ def _fold(state: LogState, entry: Entry) -> list[StreamEvent]:
         case EmissionEntry():
             made = [each for event in entry.events for each in _apply(state, event, entry.at)]
             if any(isinstance(event, Task | TaskStatusUpdateEvent) for event in entry.events):
-                requests = open_requests(state.task.status.message)
+                requests = published(state.task.status.message).requests
                 names = {name for request in requests for name in request.approvers}
                 state.approvers |= names
                 state.asking = normals(names)

@@ -62,7 +62,7 @@ def answers_of(message: Message, requests: list[OpenRequest], base: Answer) -> l
     Args:
         message: The client's message.
         requests: The open requests.
-        base: Carries who speaks, through which door and when.
+        base: Carries who speaks, through which channel and when.
 
     Raises:
         ContradictionError: The message says two things, or more than is read.
@@ -86,8 +86,8 @@ def answers_of(message: Message, requests: list[OpenRequest], base: Answer) -> l
         # Text beside the payload is for display; a yes or a no in it is not to be overruled.
         lines = [_decision_in(line, base) for line in text.split("\n")]
         shown = [each for each in lines if each is not None]
-        bare = [each.verdict for each in shown if not each.request]
-        if any(each.verdict != verdict for each in answers for verdict in bare):
+        bare = [each.decision for each in shown if not each.request]
+        if any(each.decision != decision for each in answers for decision in bare):
             raise ContradictionError(f"The message says {text!r:.80} beside another answer.")
         return _agreeing([*answers, *(each for each in shown if each.request)])
     if data:
@@ -124,7 +124,7 @@ def _payload_of(message: Message) -> dict[str, Any] | None:
 
 
 def _agreeing(answers: Iterable[Answer]) -> list[Answer]:
-    """Return answers to different requests, each once; a second one may only repeat a bare verdict.
+    """Return answers to different requests, each once; a second may only repeat a bare yes or no.
 
     What names no request is for the one that the others name.
     """
@@ -132,12 +132,12 @@ def _agreeing(answers: Iterable[Answer]) -> list[Answer]:
     named = sorted({each.request for each in listed if each.request})
     found: dict[str, Answer] = {}
     for each in listed:
-        check_comment(each.verdict, each.comment)
+        check_comment(each.decision, each.comment)
         if not each.request and len(named) == 1:
             each = replace(each, request=named[0])
         known = found.setdefault(each.request, each)
-        bare = each.verdict != "answer" and each.details is None and not each.comment + each.seen
-        if each != known and (each.verdict != known.verdict or not bare):
+        bare = each.decision != "answer" and each.details is None and not each.comment + each.seen
+        if each != known and (each.decision != known.decision or not bare):
             raise ContradictionError(
                 f"The message answers {each.request or 'the request'} twice, and not alike."
             )
@@ -153,8 +153,8 @@ def _auth_answer(text: str, data: list[Any], message: Message, base: Answer) -> 
             return _data_decision(fields, base)
         request = fields.get("request")
         if isinstance(request, str):
-            return replace(base, verdict="answer", request=request, answer=text or fields)
-    return replace(base, verdict="answer", answer=text or (data or [to_json(message)])[0])
+            return replace(base, decision="answer", request=request, answer=text or fields)
+    return replace(base, decision="answer", answer=text or (data or [to_json(message)])[0])
 
 
 def _hitl_answers(
@@ -179,7 +179,7 @@ def _hitl_answers(
             ) from error
         value = given[0] if len(given) == 1 else given
         request = text_in(payload, "id")
-        return [replace(base, verdict="answer", request=request, answer=value)]
+        return [replace(base, decision="answer", request=request, answer=value)]
     raise ContradictionError(
         f"{HITL_EXTENSION} answers are 'tool_approval_response' or 'ask_user_response', "
         f"not {kind!r:.80}."
@@ -211,7 +211,7 @@ def _hitl_approvals(
     return [
         replace(
             base,
-            verdict="approve" if each["approved"] else "reject",
+            decision="approve" if each["approved"] else "reject",
             request=str(each["id"]),
             comment=text_in(each, "rejection_reason"),
         )
@@ -225,11 +225,11 @@ def _data_answer(data: Any, requests: list[OpenRequest], base: Answer) -> Answer
         return _data_decision(fields, base)
     if "answer" in fields:
         check_keys(fields, ("answer", *_ABOUT), "An answer in data")
-        return replace(_about(fields, base), verdict="answer", answer=fields["answer"], seen="")
+        return replace(_about(fields, base), decision="answer", answer=fields["answer"], seen="")
     named = fields.get("request")
     ids = {each.id for each in requests}
     request = named if isinstance(named, str) and named in ids else ""
-    return replace(base, verdict="answer", request=request, answer=data)
+    return replace(base, decision="answer", request=request, answer=data)
 
 
 def _data_decision(fields: dict[str, Any], base: Answer) -> Answer:
@@ -252,8 +252,8 @@ def _data_decision(fields: dict[str, Any], base: Answer) -> Answer:
     check_keys(
         fields, (*_DECIDING, *(["details"] if yes else [])), "An approval" if yes else "A rejection"
     )
-    verdict = "approve" if yes else "reject"
-    return replace(_about(fields, base), verdict=verdict, details=fields.get("details"))
+    decision = "approve" if yes else "reject"
+    return replace(_about(fields, base), decision=decision, details=fields.get("details"))
 
 
 def _about(fields: dict[str, Any], base: Answer) -> Answer:
@@ -298,8 +298,8 @@ def _decision_in(line: str, base: Answer) -> Answer | None:
     if named and not _looks_like_id(named):
         return None
     if word.lower() in APPROVE_WORDS:
-        return replace(base, verdict="approve", request=named)
-    return replace(base, verdict="reject", request=named) if word.lower() in REJECT_WORDS else None
+        return replace(base, decision="approve", request=named)
+    return replace(base, decision="reject", request=named) if word.lower() in REJECT_WORDS else None
 
 
 def _text_answer(text: str, message: Message, requests: list[OpenRequest], base: Answer) -> Answer:
@@ -309,7 +309,7 @@ def _text_answer(text: str, message: Message, requests: list[OpenRequest], base:
             f"{text!r:.80} is neither a yes nor a no. Reply with exactly {_words_for(requests)}, "
             f'or with data {{"approved": true, "request": "{min(ids)}"}}.'
         )
-    return replace(base, verdict="answer", answer=text or to_json(message))
+    return replace(base, decision="answer", answer=text or to_json(message))
 
 
 def _words_for(requests: list[OpenRequest]) -> str:

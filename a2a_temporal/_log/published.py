@@ -5,17 +5,18 @@ where their entries are read. What has not the shape of docs/task-log.md is skip
 alike, and named where people look for it.
 """
 
-from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast, get_args
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from a2a.types.a2a_pb2 import Message, Role
 
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal._log.requests import (
     APPROVALS_EXTENSION,
+    RECORD_NAMES,
     OpenRequest,
     Record,
-    RequestKind,
     canonical,
 )
 from a2a_temporal._log.state import LogState
@@ -50,10 +51,10 @@ def published(message: Message) -> Published:
     about: Any = canonical(to_json(message.metadata)[APPROVALS_EXTENSION])
     if not isinstance(about, dict):
         return Published(problems=["What it says of requests is no object."])
-    fields = cast("dict[str, Any]", about)
+    about = cast("dict[str, Any]", about)
     problems: list[str] = []
     requests: list[OpenRequest] = []
-    listed: Any = fields.get("requests", [])
+    listed: Any = about.get("requests", [])
     if not isinstance(listed, list):
         problems.append("Its requests are no list.")
         listed = []
@@ -63,12 +64,12 @@ def published(message: Message) -> Published:
         except _MalformedError as error:
             problems.append(f"A request cannot be read: {error}.")
     record = None
-    if "record" in fields:
+    if "record" in about:
         try:
-            record = _record(fields["record"])
+            record = _typed(Record, about["record"], "record")
         except _MalformedError as error:
             problems.append(f"A record cannot be read: {error}.")
-    token, refused = fields.get("token", ""), fields.get("refused", "")
+    token, refused = about.get("token", ""), about.get("refused", "")
     return Published(
         requests,
         record,
@@ -76,22 +77,6 @@ def published(message: Message) -> Published:
         refused if isinstance(refused, str) else "",
         problems,
     )
-
-
-def open_requests(message: Message) -> list[OpenRequest]:
-    """Return the open requests a status message publishes; a malformed one counts as none."""
-    return published(message).requests
-
-
-def record_in(message: Message) -> Record | None:
-    """Return the audit record a status message publishes, if there is one."""
-    return published(message).record
-
-
-def handled_token(message: Message) -> tuple[str, str]:
-    """Return the token of the answer a status message reports on, and why it was refused, if so."""
-    found = published(message)
-    return found.token, found.refused
 
 
 def is_the_agents(state: LogState, message: Message) -> bool:
@@ -115,85 +100,56 @@ def requests_in(state: LogState) -> list[OpenRequest]:
     what that asked is open still.
     """
     if state.task.status.HasField("message"):
-        return open_requests(state.task.status.message)
+        return published(state.task.status.message).requests
     said = [message for message in state.task.history if is_the_agents(state, message)]
-    return open_requests(said[-1]) if said and (state.interrupted or state.answers) else []
+    return published(said[-1]).requests if said and (state.interrupted or state.answers) else []
 
 
 def _request(value: Any) -> OpenRequest:
-    fields = _object(value)
-    schema = fields.get("schema")
-    quorum = _of(int, fields, "quorum", 1)
-    if quorum < 1 or not (schema is None or isinstance(schema, dict)):
-        raise _MalformedError(f"quorum or schema: {quorum!r}, {schema!r:.80}")
-    kind = _needed(fields, "kind")
-    if kind not in get_args(RequestKind):
-        raise _MalformedError(f"kind: {kind!r:.80}")
-    records = fields.get("records", [])
-    if not isinstance(records, list):
-        raise _MalformedError(f"records: {records!r:.80}")
-    return OpenRequest(
-        id=_needed(fields, "id"),
-        kind=cast("RequestKind", kind),
-        summary=_of(str, fields, "summary", ""),
-        asked_at=_of(str, fields, "asked_at", ""),
-        details=fields.get("details"),
-        schema=cast("dict[str, Any] | None", schema),
-        approvers=_texts(fields, "approvers"),
-        quorum=quorum,
-        excluded=_of(str, fields, "excluded", ""),
-        verified_only=_of(bool, fields, "verified_only", default=False),
-        named=_of(bool, fields, "named", default=False),
-        explicit=_of(bool, fields, "explicit", default=False),
-        requester=_of(str, fields, "requester", ""),
-        deadline=_of(str, fields, "deadline", ""),
-        choices=_texts(fields, "choices"),
-        records=[_record(each) for each in cast("list[Any]", records)],
-    )
+    request = _read(OpenRequest, value, needed=("id", "kind"))
+    if request.quorum < 1:
+        raise _MalformedError(f"quorum: {request.quorum!r}")
+    return request
 
 
-def _record(value: Any) -> Record:
-    fields = _object(value)
-    return Record(
-        request=_needed(fields, "request"),
-        summary=_of(str, fields, "summary", ""),
-        details_sha256=_of(str, fields, "details_sha256", ""),
-        decision=_needed(fields, "decision"),
-        by=_of(str, fields, "by", ""),
-        verified=_of(bool, fields, "verified", default=False),
-        door=_of(str, fields, "door", ""),
-        at=_of(str, fields, "at", ""),
-        comment=_of(str, fields, "comment", ""),
-        changed_details=_of(bool, fields, "changed_details", default=False),
-        details=fields.get("details"),
-        before=fields.get("before"),
-    )
+def _read(kind: type[_T], value: Any, *, needed: tuple[str, ...]) -> _T:
+    """Read an object of JSON into a dataclass; fields that are absent are empty.
 
-
-def _object(value: Any) -> dict[str, Any]:
+    Raises:
+        _MalformedError: A field is of another type, or one that is needed is absent or empty.
+    """
     if not isinstance(value, dict):
         raise _MalformedError(f"{value!r:.80} is no object")
-    return cast("dict[str, Any]", value)
+    given = cast("dict[str, Any]", value)
+    types, read = _types(kind), dict[str, Any]()
+    for name in needed:
+        if not given.get(name):
+            raise _MalformedError(f"{name} is missing")
+    for each in fields(kind):  # pyright: ignore[reportArgumentType] # a dataclass, as its callers show
+        key = RECORD_NAMES.get(each.name, each.name)
+        if key in given:
+            read[each.name] = _typed(types[each.name], given[key], key)
+        elif each.default is MISSING and each.default_factory is MISSING:
+            read[each.name] = types[each.name]()
+    return kind(**read)
 
 
-def _of(kind: type[_T], fields: dict[str, Any], name: str, default: _T) -> _T:
-    value = fields.get(name, default)
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+@cache
+def _types(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _typed(kind: Any, value: Any, name: str) -> Any:
+    if type(None) in get_args(kind):
+        return None if value is None else _typed(get_args(kind)[0], value, name)
+    if get_origin(kind) is list and isinstance(value, list):
+        (item,) = get_args(kind)
+        return [_typed(item, each, name) for each in cast("list[Any]", value)]
+    if kind is Record:
+        return _read(Record, value, needed=("request", "decision"))
+    plain = {str: str, bool: bool, int: int, list: list, dict: dict}.get(get_origin(kind) or kind)
+    allowed = get_args(kind) if get_origin(kind) is Literal else None
+    wrong = plain is not None and type(value) is not plain
+    if wrong or (allowed is not None and value not in allowed):
         raise _MalformedError(f"{name}: {value!r:.80}")
     return value
-
-
-def _needed(fields: dict[str, Any], name: str) -> str:
-    value = _of(str, fields, name, "")
-    if not value:
-        raise _MalformedError(f"{name} is missing")
-    return value
-
-
-def _texts(fields: dict[str, Any], name: str) -> list[str]:
-    value = fields.get(name, [])
-    if not isinstance(value, list) or not all(
-        isinstance(each, str) for each in cast("list[Any]", value)
-    ):
-        raise _MalformedError(f"{name}: {value!r:.80}")
-    return cast("list[str]", value)

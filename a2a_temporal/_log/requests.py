@@ -9,9 +9,10 @@ the open requests and publishes them in the metadata of the status message under
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, cast
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast, get_args
 
+from a2a_temporal._log import wire
 from a2a_temporal._log.exact import InexactError, exact
 from a2a_temporal._log.names import ANYONE, LONGEST_NAME, normal, normals, same
 from a2a_temporal._log.reserved import PREFIX
@@ -23,20 +24,30 @@ PROPERTY_ORDER = "x-order"
 """Key of a JSON schema's object that lists its properties in the author's order."""
 
 # How to name a request where a bare yes may be a repetition, typed or sent, of an earlier one.
-_NAMING = {"a2a": "'{verdict} {id}'", "cli": "--request {id}"}
+_NAMING = {"a2a": "'{decision} {id}'", "cli": "--request {id}"}
 _LONGEST_ANSWER = 200_000
 _LONGEST_TOLD = 1_000_000
 _LONGEST_REFUSAL = 2_000
 _LONGEST_NOTE = 100
 
 RequestKind = Literal["approval", "input", "auth"]
-Verdict = Literal["approve", "reject", "answer", "comment"]
-Door = Literal["a2a", "inbox", "cli", "temporal"]
+AnswerKind = Literal["approve", "reject", "answer", "comment"]
+Channel = Literal["a2a", "inbox", "cli", "temporal"]
 
-VERDICTS: tuple[Verdict, ...] = ("approve", "reject", "answer", "comment")
-DOORS: tuple[Door, ...] = ("a2a", "inbox", "cli", "temporal")
 RULE = "rule"
-"""Door of a record that no person made: a deadline, a policy, a request that was taken back."""
+"""Channel of a record that no person made: a deadline, a policy, a request that was taken back."""
+
+SIGNAL_DECISIONS: dict[str, AnswerKind] = {
+    wire.APPROVE_SIGNAL: "approve",
+    wire.REJECT_SIGNAL: "reject",
+    wire.ANSWER_SIGNAL: "answer",
+}
+"""The signals that a person types, and what each means."""
+
+RECORD_NAMES = {"channel": "door"}
+ANSWER_NAMES = {**RECORD_NAMES, "decision": "verdict"}
+"""Fields whose name in JSON is another one."""
+_OF_REQUEST = ("details", "before")
 
 APPROVE_WORDS = frozenset({"approve", "approved", "yes"})
 REJECT_WORDS = frozenset({"reject", "rejected", "deny", "denied", "no"})
@@ -65,26 +76,30 @@ class Answer:
     details the person looked at: when they have changed since, the answer does not count.
     """
 
-    verdict: Verdict
+    decision: AnswerKind
     request: str = ""
     by: str = ""
     groups: tuple[str, ...] = ()
     verified: bool = False
-    door: Door = "temporal"
+    channel: Channel = "temporal"
     comment: str = ""
     details: Any = None
     answer: Any = None
     token: str = ""
     seen: str = ""
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the argument of an ``a2a_decision`` signal."""
+        return {ANSWER_NAMES.get(name, name): value for name, value in vars(self).items()}
+
 
 @dataclass(frozen=True)
 class Record:
-    """One decision as the audit keeps it: who, when, through which door, about exactly what.
+    """One decision as the audit keeps it: who, when, through which channel, about exactly what.
 
     ``details`` is what was decided on, in full, and ``details_sha256`` its hash; where an approver
-    has changed them, ``before`` is what was asked. A record with the door ``rule`` was made by no
-    person: ``by`` names the rule.
+    has changed them, ``before`` is what was asked. A record with the channel ``rule`` was made by
+    no person: ``by`` names the rule.
     """
 
     request: str
@@ -93,7 +108,7 @@ class Record:
     decision: str
     by: str
     verified: bool
-    door: str
+    channel: str
     at: str
     comment: str = ""
     changed_details: bool = False
@@ -105,7 +120,11 @@ class Record:
         """Who decided, in words."""
         if self.by:
             return self.by
-        return "An operator" if self.door in ("temporal", "cli") else "An anonymous caller"
+        return "An operator" if self.channel in ("temporal", "cli") else "An anonymous caller"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as plain JSON."""
+        return {RECORD_NAMES.get(name, name): value for name, value in vars(self).items()}
 
 
 @dataclass
@@ -146,9 +165,12 @@ class OpenRequest:
 
         Its records decided on its own details, which are not repeated in each.
         """
-        fields = {name: value for name, value in asdict(self).items() if value or name == "details"}
-        for record in fields.get("records", []):
-            del record["details"], record["before"]
+        fields = {name: each for name, each in vars(self).items() if each or name == "details"}
+        if self.records:
+            fields["records"] = [
+                {name: each for name, each in record.to_json().items() if name not in _OF_REQUEST}
+                for record in self.records
+            ]
         return fields
 
 
@@ -174,11 +196,11 @@ def canonical(value: Any) -> Any:
     return value
 
 
-def kinds_for(verdict: Verdict) -> tuple[RequestKind, ...]:
+def kinds_for(decision: AnswerKind) -> tuple[RequestKind, ...]:
     """Return the kinds of requests that such an answer is for."""
-    if verdict == "comment":
+    if decision == "comment":
         return ("approval", "input", "auth")
-    return ("input", "auth") if verdict == "answer" else ("approval",)
+    return ("input", "auth") if decision == "answer" else ("approval",)
 
 
 def find(
@@ -203,8 +225,8 @@ def find(
     if len(fitting) > 1:
         raise RefusedError(f"Several requests are open: name one. {_waiting(requests)}")
     (only,) = fitting
-    if only.explicit and answer.door in _NAMING:
-        how = _NAMING[answer.door].format(verdict=answer.verdict, id=only.id)
+    if only.explicit and answer.channel in _NAMING:
+        how = _NAMING[answer.channel].format(decision=answer.decision, id=only.id)
         raise RefusedError(
             f"Something else was asked before, so name what you answer: {how} ({only.summary:.60})."
         )
@@ -254,7 +276,7 @@ def check_fits(answer: Answer) -> None:
         told = answered_text(answer.answer)
         size = len(json.dumps([answer.details, answer.comment, answer.by], allow_nan=False))
         _check_length(size, _LONGEST_ANSWER)
-        if answer.door != "a2a":  # what a client says is in the log already, as its message
+        if answer.channel != "a2a":  # what a client says is in the log already, as its message
             exact(told, "the answer")
             _check_length(len(json.dumps(told)), _LONGEST_TOLD)
     except InexactError as error:
@@ -263,7 +285,7 @@ def check_fits(answer: Answer) -> None:
         raise RefusedError("The details must be JSON: without NaN and Infinity.") from error
     if len(answer.by) > LONGEST_NAME:
         raise RefusedError(f"A name has at most {LONGEST_NAME} characters.")
-    check_comment(answer.verdict, answer.comment)
+    check_comment(answer.decision, answer.comment)
 
 
 def _check_length(size: int, most: int) -> None:
@@ -289,10 +311,10 @@ def record_of(request: OpenRequest, answer: Answer, *, at: str, before: Any = No
         request=request.id,
         summary=request.summary,
         details_sha256=details_hash(request.details),
-        decision=answer.verdict,
+        decision=answer.decision,
         by=answer.by,
         verified=answer.verified,
-        door=answer.door,
+        channel=answer.channel,
         at=at,
         comment=answer.comment,
         changed_details=answer.details is not None,
@@ -312,7 +334,7 @@ def rule_record(
         decision=decision,
         by=rule,
         verified=False,
-        door=RULE,
+        channel=RULE,
         at=at,
         comment=comment,
         details=request.details,
@@ -330,7 +352,7 @@ def speaker_of(request: dict[str, Any]) -> Answer:
         if isinstance(groups, list)
         else (),
         verified=request.get("authenticated") is True,
-        door="a2a",
+        channel="a2a",
     )
 
 
@@ -346,33 +368,34 @@ _SIGNAL_FIELDS: dict[str, tuple[str, ...]] = {
 }
 
 
-def parse_answer(verdict: Verdict, value: Any) -> Answer:
+def parse_answer(signal: str, value: Any) -> Answer:
     """Read the argument of an ``approve``, ``reject`` or ``answer`` signal typed by a person.
 
     Raises:
         RefusedError: The argument is not what such a signal takes.
     """
+    decision = SIGNAL_DECISIONS[signal]
     if value is None or value == "":
-        return Answer(verdict)
+        return Answer(decision)
     if isinstance(value, str):
-        check_comment(verdict, value)
-        return Answer(verdict, comment="" if verdict == "answer" else value, answer=value)
+        check_comment(decision, value)
+        return Answer(decision, comment="" if decision == "answer" else value, answer=value)
     if not isinstance(value, dict):
         raise RefusedError(
-            f"The {verdict} signal takes a JSON object such as "
+            f"The {signal} signal takes a JSON object such as "
             '{"by": "you", "comment": "why", "request": "id"}, ' + f"not {value!r:.80}."
         )
     fields = cast("dict[str, Any]", value)
-    if verdict != "answer":
+    if decision != "answer":
         much = [fields.get("details"), fields.get("comment")]
         _check_length(len(json.dumps(much)), _LONGEST_ANSWER)
-    check_keys(fields, _SIGNAL_FIELDS[verdict], f"The {verdict} signal")
+    check_keys(fields, _SIGNAL_FIELDS[decision], f"The {signal} signal")
     for name in ("by", "comment", "request", "as"):
         text_in(fields, name)
     group, comment = text_in(fields, "as"), text_in(fields, "comment")
-    check_comment(verdict, comment)
+    check_comment(decision, comment)
     return Answer(
-        verdict,
+        decision,
         request=text_in(fields, "request"),
         by=text_in(fields, "by") if normal(text_in(fields, "by")) else "",
         groups=(group,) if group else (),
@@ -408,31 +431,32 @@ def text_in(fields: dict[str, Any], name: str) -> str:
     return value
 
 
-def check_comment(verdict: Verdict, comment: str) -> None:
+def check_comment(decision: AnswerKind, comment: str) -> None:
     """Check that a yes does not come with the comment "no", or the other way round.
 
     Raises:
         ContradictionError: It does.
     """
-    opposite = {"approve": REJECT_WORDS, "reject": APPROVE_WORDS}.get(verdict)
+    opposite = {"approve": REJECT_WORDS, "reject": APPROVE_WORDS}.get(decision)
     if opposite and normal(comment[:_LONGEST_NOTE]).strip(" .!'\"") in opposite:
-        raise ContradictionError(f"'{verdict}' came with the comment {comment!r:.80}.")
+        raise ContradictionError(f"'{decision}' came with the comment {comment!r:.80}.")
 
 
 def parse_decision(value: Any) -> Answer | None:
-    """Read an ``a2a_decision`` signal, which only the library's own doors write.
+    """Read an ``a2a_decision`` signal, which only the library's own servers and tools write.
 
     They have authenticated the person and checked the form; anything else reads as ``None``.
     """
     if not isinstance(value, dict):
         return None
     fields = cast("dict[str, Any]", value)
-    known = {name: fields[name] for name in Answer.__dataclass_fields__ if name in fields}
+    names = {name: ANSWER_NAMES.get(name, name) for name in Answer.__dataclass_fields__}
+    known = {name: fields[key] for name, key in names.items() if key in fields}
     texts = ("request", "by", "comment", "token", "seen")
     groups: Any = known.pop("groups", [])
     right = (
-        known.get("verdict") in VERDICTS
-        and known.get("door", "temporal") in DOORS
+        known.get("decision") in get_args(AnswerKind)
+        and known.get("channel", "temporal") in get_args(Channel)
         and all(isinstance(known.get(name, ""), str) for name in texts)
         and isinstance(known.get("verified", False), bool)
         and isinstance(groups, list)
@@ -445,7 +469,7 @@ def _is_approver(request: OpenRequest, answer: Answer) -> bool:
     if not request.approvers or asks(request, [answer.by, *answer.groups]):
         return True
     # An operator with write access to the namespace, recorded as claimed.
-    return not normal(answer.by) and answer.door in ("temporal", "cli")
+    return not normal(answer.by) and answer.channel in ("temporal", "cli")
 
 
 def _waiting(requests: list[OpenRequest]) -> str:

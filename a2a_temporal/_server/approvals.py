@@ -10,7 +10,7 @@ import hashlib
 import logging
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -26,7 +26,7 @@ from a2a_temporal._gateway import is_closed_workflow, is_missing_workflow, with_
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
 from a2a_temporal._log.payloads import LogUnreadableError
-from a2a_temporal._log.published import agent_messages, handled_token, record_in
+from a2a_temporal._log.published import agent_messages, published
 from a2a_temporal._log.reading import NoTaskError, read_log
 from a2a_temporal._log.requests import (
     Answer,
@@ -112,6 +112,10 @@ class Outcome:
     refused: str = ""
     record: Record | None = None
     token: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outcome as plain JSON."""
+        return {**vars(self), "record": self.record and self.record.to_json()}
 
 
 class Approvals:
@@ -245,20 +249,20 @@ class Approvals:
         if waiting.state.terminal:
             raise RefusedError(ENDED)
         if waiting.requests:
-            request = find(waiting.requests, answer, kinds_for(answer.verdict))
+            request = find(waiting.requests, answer, kinds_for(answer.decision))
             check_asked(person, request, waiting.state)
-            if answer.verdict != "comment":
+            if answer.decision != "comment":
                 check_entitled(request, answer)
             answer = replace(answer, request=request.id)
         elif waiting.state.start.plain:
             raise RefusedError(ASKS_NOTHING)
         elif waiting.past:
             raise RefusedError("Nothing waits for you in this task any more.")
-        elif answer.verdict == "answer":
+        elif answer.decision == "answer":
             return await self._answer_agent(person, waiting, answer)
         else:
             raise RefusedError("Nothing waits for an approval in this task.")
-        return await self._send(waiting.state, wire.DECISION_SIGNAL, asdict(answer), answer.token)
+        return await self._send(waiting.state, wire.DECISION_SIGNAL, answer.to_json(), answer.token)
 
     async def records(
         self, query: str = "", *, unreadable: dict[str, str] | None = None
@@ -430,9 +434,9 @@ def outcome_in(state: LogState, token: str) -> Outcome | None:
     if token in state.accepted:
         return Outcome(handled=True, token=token)
     for message in agent_messages(state):
-        handled, refused = handled_token(message)
-        if handled and handled == token:
-            return Outcome(True, refused, None if refused else record_in(message), token)
+        said = published(message)
+        if said.token and said.token == token:
+            return Outcome(True, said.refused, None if said.refused else said.record, token)
     return None
 
 

@@ -18,10 +18,10 @@ from a2a_temporal._log.payloads import decoded
 from a2a_temporal._log.published import agent_messages, published, requests_in
 from a2a_temporal._log.reading import converter_of, read_log
 from a2a_temporal._log.requests import (
+    SIGNAL_DECISIONS,
     Answer,
     OpenRequest,
     RefusedError,
-    Verdict,
     asks,
     check_entitled,
     parse_answer,
@@ -32,12 +32,6 @@ from a2a_temporal._log.state import LogState
 
 View = Literal["decide", "asked"]
 """Tasks a person may decide or answer; tasks they made themselves and that wait for anybody."""
-
-_BY_HAND: dict[str, Verdict] = {
-    wire.APPROVE_SIGNAL: "approve",
-    wire.REJECT_SIGNAL: "reject",
-    wire.ANSWER_SIGNAL: "answer",
-}
 
 
 @dataclass(frozen=True)
@@ -143,7 +137,7 @@ def why_not(person: Person, request: OpenRequest, state: LogState) -> str:
                 by=person.name,
                 groups=person.groups,
                 verified=person.verified,
-                door="cli" if person.operator else "inbox",
+                channel="cli" if person.operator else "inbox",
             ),
         )
     except RefusedError as refused:
@@ -229,9 +223,9 @@ async def _answer_in(event: HistoryEvent, converter: DataConverter) -> Answer | 
     value = await decoded(signaled.input.payloads[:1], converter)
     if name == wire.DECISION_SIGNAL:
         return parse_decision(value)
-    if name in _BY_HAND:
+    if name in SIGNAL_DECISIONS:
         try:
-            return parse_answer(_BY_HAND[name], value)
+            return parse_answer(name, value)
         except RefusedError:
             return None
     entry = parse_signal(name, value)

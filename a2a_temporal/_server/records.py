@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from dataclasses import asdict
 from typing import Any
 
 from temporalio.api.enums.v1 import EventType
@@ -13,7 +12,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from a2a_temporal._executions import listed
 from a2a_temporal._log.indexing import quote
 from a2a_temporal._log.payloads import LogUnreadableError
-from a2a_temporal._log.published import agent_messages, record_in
+from a2a_temporal._log.published import agent_messages, published
 from a2a_temporal._log.reading import read_log
 from a2a_temporal._log.requests import Record
 from a2a_temporal._log.state import LogState
@@ -39,7 +38,7 @@ def records_of(state: LogState) -> list[Record]:
 
 def published_records(state: LogState) -> dict[str, Record]:
     """Return the audit records of a task, in order, by the messages that say them."""
-    found = ((each.message_id, record_in(each)) for each in agent_messages(state))
+    found = ((each.message_id, published(each).record) for each in agent_messages(state))
     return {message_id: record for message_id, record in found if record is not None}
 
 
@@ -91,7 +90,7 @@ async def exported_records(
     listed = [(record, False) for record in records.values()]
     listed += [(record, True) for record in replaced.values()]
     return [
-        {**about, **asdict(record), "superseded": superseded}
+        {**about, **record.to_json(), "superseded": superseded}
         for record, superseded in sorted(listed, key=lambda each: each[0].at)
     ]
 

@@ -16,14 +16,14 @@ from temporalio.testing import TimeSkipper
 from temporalio.worker import Worker
 
 from a2a_temporal._agent import Agent
-from a2a_temporal._log.published import agent_messages, record_in, requests_in
+from a2a_temporal._log.published import agent_messages, published, requests_in
 from a2a_temporal._log.reading import read_log
 from a2a_temporal._log.requests import (
     Answer,
+    AnswerKind,
     OpenRequest,
     Record,
     RefusedError,
-    Verdict,
 )
 from a2a_temporal._log.state import LogState, state_name
 from a2a_temporal._server.approvals import Approvals, Outcome, Person
@@ -34,7 +34,7 @@ from a2a_temporal._testing.cards import URL, card_of, served
 from a2a_temporal._testing.replaying import replay_all
 from a2a_temporal._testing.transport import StreamingTransport
 from a2a_temporal._testing.user import User, id_of
-from a2a_temporal._worker.parts import Content, text_of
+from a2a_temporal._worker.task.parts import Content, text_of
 
 _PATIENCE = 20.0
 _HTTP_TIMEOUT = 60.0
@@ -131,7 +131,12 @@ class RunningAgent:
         """
         person = Person(by, tuple(groups), verified=True, operator=True)
         answer = Answer(
-            "approve", request=request, comment=comment, details=details, token=token, door="inbox"
+            "approve",
+            request=request,
+            comment=comment,
+            details=details,
+            token=token,
+            channel="inbox",
         )
         return await self._decide(task, person, answer)
 
@@ -212,7 +217,7 @@ class RunningAgent:
 
     async def records(self, task: Task | str) -> list[Record]:
         """Return the audit records of a task, in order."""
-        found = [record_in(message) for message in agent_messages(await self.state(task))]
+        found = [published(message).record for message in agent_messages(await self.state(task))]
         return [record for record in found if record is not None]
 
     async def until(self, task: Task | str, *states: str, within: float = _PATIENCE) -> Task:
@@ -369,5 +374,5 @@ def _agent_of(agent: Agent | AgentExecutor | type[Any] | PlainWorkflow) -> Agent
     return Agent(card=card_of(agent), workflow=agent)
 
 
-def _answer(verdict: Verdict, request: str, *, comment: str = "", answer: Any = None) -> Answer:
-    return Answer(verdict, request=request, comment=comment, answer=answer, door="inbox")
+def _answer(decision: AnswerKind, request: str, *, comment: str = "", answer: Any = None) -> Answer:
+    return Answer(decision, request=request, comment=comment, answer=answer, channel="inbox")

@@ -19,7 +19,7 @@ from google.protobuf.struct_pb2 import Struct
 
 from a2a_temporal._log.protojson import from_json
 from a2a_temporal._log.state import state_name
-from a2a_temporal._worker.parts import Content, parts_of
+from a2a_temporal._worker.task.parts import Content, parts_of
 
 
 class User:

@@ -90,7 +90,7 @@ def answer_of(waiting: Waiting, values: Mapping[str, str]) -> Answer:
     answer = Answer(
         "answer",
         request=values.get("request", ""),
-        door="inbox",
+        channel="inbox",
         comment=values.get("comment", "").strip(),
         token=values.get("token", ""),
     )
@@ -104,11 +104,11 @@ def answer_of(waiting: Waiting, values: Mapping[str, str]) -> Answer:
                 raise BadAnswerError(
                     "Write a comment first.", {"comment": "Nothing is written here."}
                 )
-            return replace(answer, verdict="comment")
+            return replace(answer, decision="comment")
         case "reject":
-            return replace(answer, verdict="reject", seen=values.get("seen", ""))
+            return replace(answer, decision="reject", seen=values.get("seen", ""))
         case "approve" | "change" as pressed:
-            approval = replace(answer, verdict="approve", seen=values.get("seen", ""))
+            approval = replace(answer, decision="approve", seen=values.get("seen", ""))
             return _approval(approval, pressed, _request(waiting, answer.request), values)
         case _:
             raise BadAnswerError("Press one of the buttons.")

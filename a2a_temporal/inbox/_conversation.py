@@ -8,7 +8,7 @@ from a2a.types.a2a_pb2 import Artifact, Message, Part, TaskState
 from google.protobuf.json_format import MessageToDict
 
 from a2a_temporal._log.names import same
-from a2a_temporal._log.published import handled_token, is_published, is_the_agents, record_in
+from a2a_temporal._log.published import is_published, is_the_agents, published
 from a2a_temporal._log.requests import RULE, OpenRequest, Record, canonical, details_hash
 from a2a_temporal._log.state import LogState, state_name
 from a2a_temporal._server.approvals import records_of
@@ -181,7 +181,7 @@ def decided_text(state: LogState, request_id: str, person: Person) -> str:
             f"{last.who} has changed the details meanwhile, so they are asked "
             "about again: see below."
         )
-    if last.door == RULE:
+    if last.channel == RULE:
         return f"This is closed since {last.at[11:16]} UTC: {last.by}."
     who = "You have" if same(last.by, person.name) else f"{last.who} has"
     return f"{who} already {verb(last.decision)} this, at {last.at[11:16]} UTC."
@@ -196,12 +196,12 @@ def _said(message: Message, *, by_agent: bool) -> Said:
     pieces = pieces_of(message)
     if not by_agent:
         return Said("person", pieces)
-    record = record_in(message)
-    if record is not None:
-        return Said("decision", [], record)
+    report = published(message)
+    if report.record is not None:
+        return Said("decision", [], report.record)
     if not is_published(message):
         return Said("agent", pieces)
-    if handled_token(message)[1]:
+    if report.refused:
         return Said("refused", pieces[:1])
     # The details of a request stand in its own card.
     return Said("agent", [each for each in pieces if not _repeats_request(each)])

@@ -19,7 +19,7 @@ from a2a_temporal._worker.agent.attempt_numbers import CountedAttempt
 from a2a_temporal._worker.agent.event_queue import PublishingQueue
 from a2a_temporal._worker.agent.sending import Pace, entry_limit, sender, until_answered
 from a2a_temporal._worker.options import AgentOptions
-from a2a_temporal._worker.parts import Content, parts_of
+from a2a_temporal._worker.task.parts import Content, parts_of
 
 
 class Publisher:

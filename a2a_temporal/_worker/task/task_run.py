@@ -27,16 +27,13 @@ with workflow.unsafe.imports_passed_through():
         speaker_of,
     )
     from a2a_temporal._log.state import TERMINAL_STATES
-    from a2a_temporal._worker import arguments
     from a2a_temporal._worker.agent.loop import AgentLoop
-    from a2a_temporal._worker.asking import Asking
-    from a2a_temporal._worker.case import Case, question
-    from a2a_temporal._worker.deadlines import deadline_text, until
-    from a2a_temporal._worker.desk import Desk
-    from a2a_temporal._worker.details import details_of
-    from a2a_temporal._worker.failures import misused
-    from a2a_temporal._worker.parts import Content, data_of, parts_of, text_of
-    from a2a_temporal._worker.requests import (
+    from a2a_temporal._worker.approvals import arguments
+    from a2a_temporal._worker.approvals.asking import Asking
+    from a2a_temporal._worker.approvals.details import details_of
+    from a2a_temporal._worker.approvals.pending_request import PendingRequest, question
+    from a2a_temporal._worker.approvals.pending_requests import PendingRequests
+    from a2a_temporal._worker.approvals.policy import (
         Approve,
         Approvers,
         Decision,
@@ -46,7 +43,9 @@ with workflow.unsafe.imports_passed_through():
         rule_of,
         rule_text,
     )
+    from a2a_temporal._worker.failures import misused
     from a2a_temporal._worker.task.budget import WorkflowTaskBudget
+    from a2a_temporal._worker.task.parts import Content, data_of, parts_of, text_of
     from a2a_temporal._worker.task.task_log import ReceivedMessage, TaskLog
 
 T = TypeVar("T")
@@ -83,14 +82,14 @@ class TaskRun:
         if current_run() is not None:
             raise misused("This workflow makes a second TaskRun. Make one, in @workflow.init.")
         self._log = TaskLog(start)
-        self._desk = Desk(self._log)
+        self._requests = PendingRequests(self._log)
         self.budget: WorkflowTaskBudget = self._log.budget
         self.failure: BaseException | None = None
         self._first: ReceivedMessage | None = None
         if start.snapshot is None:
             self._first = self._log.inbox.popleft()
         else:
-            self._desk.restore(start.snapshot.get("desk", {}))
+            self._requests.restore(start.snapshot.get("requests", {}))
             if start.snapshot.get("first"):
                 self._first = ReceivedMessage(self._log.state.task.history[0], start.request)
             self._put_aside_what_was_said()
@@ -162,9 +161,9 @@ class TaskRun:
     async def messages(self) -> AsyncIterator[Message]:
         """Yield further client messages in order, waiting for each; answers are not among them."""
         while not self.ended:
-            await workflow.wait_condition(lambda: bool(self._desk.messages) or self.ended)
-            while self._desk.messages:
-                yield self._desk.messages.popleft().message
+            await workflow.wait_condition(lambda: bool(self._requests.messages) or self.ended)
+            while self._requests.messages:
+                yield self._requests.messages.popleft().message
 
     # ------------------------------------------------------------------- tell
 
@@ -175,10 +174,10 @@ class TaskRun:
         """
         self.note_act()
         arguments.told("text", text)
-        if not self._desk.open_requests:
+        if not self._requests.open_requests:
             self._log.emit_status(TaskState.TASK_STATE_WORKING, text)
         elif text:
-            self._desk.publish(text)
+            self._requests.publish(text)
 
     def add_artifact(
         self,
@@ -245,13 +244,13 @@ class TaskRun:
         arguments.duration("timeout", timeout)
 
         async def ask() -> str:
-            case = self._case("input", question, choices=offered, timeout=timeout)
-            await self._wait(case, question, timeout=timeout)
-            if not case.outcome:
-                self._expire(case, "timeout")
-            if isinstance(case.answer, str):
-                return case.answer
-            return json.dumps(case.answer, sort_keys=True, ensure_ascii=False)
+            pending = self._new_request("input", question, choices=offered, timeout=timeout)
+            await self._wait(pending, question)
+            if not pending.outcome:
+                self._expire(pending, "timeout")
+            if isinstance(pending.answer, str):
+                return pending.answer
+            return json.dumps(pending.answer, sort_keys=True, ensure_ascii=False)
 
         return self._asking("require_input", ask)
 
@@ -270,11 +269,11 @@ class TaskRun:
         arguments.duration("timeout", timeout)
 
         async def ask() -> Message | None:
-            case = self._case("auth", text, timeout=timeout)
-            await self._wait(case, text, timeout=timeout)
-            if not case.outcome:
-                self._expire(case, "timeout")
-            return case.message
+            pending = self._new_request("auth", text, timeout=timeout)
+            await self._wait(pending, text)
+            if not pending.outcome:
+                self._expire(pending, "timeout")
+            return pending.message
 
         return self._asking("require_auth", ask)
 
@@ -318,9 +317,9 @@ class TaskRun:
         written, kind = details_of(details)
 
         async def ask() -> Decision[T]:
-            case = self._case("approval", summary, timeout=timeout)
-            case.original, case.type = written, kind
-            request = case.request
+            pending = self._new_request("approval", summary, timeout=timeout)
+            pending.original, pending.type = written, kind
+            request = pending.request
             request.details = written
             request.schema = kind.schema() if kind is not None else None
             request.approvers = list(asked.names)
@@ -330,9 +329,9 @@ class TaskRun:
             request.named = asked.exclude_requester
             request.verified_only = asked.verified_only
             text = question(request)
-            await self._wait(case, text, timeout=timeout, remind_every=remind_every)
-            last = await self._escalated(case, rule, timeout, remind_every)
-            return self._decision(case, last)
+            await self._wait(pending, text, remind_every=remind_every)
+            last = await self._escalated(pending, rule, timeout, remind_every)
+            return self._decision(pending, last)
 
         return self._asking("require_approval", ask)
 
@@ -363,9 +362,9 @@ class TaskRun:
         Raises:
             PublicError: All that is carried over is more than Temporal takes.
         """
-        if self._desk.open_requests:
+        if self._requests.open_requests:
             raise ApplicationError(
-                f"continue_as_new was called while {self._desk.open_requests[0].id!r} is open. "
+                f"continue_as_new was called while {self._requests.open_requests[0].id!r} is open. "
                 "Call it when no request waits for an answer.",
                 non_retryable=True,
             )
@@ -376,8 +375,8 @@ class TaskRun:
                 non_retryable=True,
             )
         self._handed_on = carried
-        waiting = [*self._desk.messages, *self._log.inbox]
-        also = {"desk": self._desk.carried(), "first": self._first is not None}
+        waiting = [*self._requests.messages, *self._log.inbox]
+        also = {"requests": self._requests.carried(), "first": self._first is not None}
         try:
             self._log.continue_as_new(waiting, also=also, author=carried)
         except workflow.ContinueAsNewError:
@@ -451,8 +450,8 @@ class TaskRun:
         may be one that cannot end at once.
         """
         await self._log.settle()
-        if self._desk.open_requests:
-            self._desk.take_back_all("the new run of the workflow")
+        if self._requests.open_requests:
+            self._requests.take_back_all("the new run of the workflow")
         self.continue_as_new(self._handed_on)
 
     # ---------------------------------------------------------------- helpers
@@ -467,20 +466,20 @@ class TaskRun:
 
     async def _run_agent(self, carried: Any) -> None:
         if self._first is not None:
-            self._desk.messages.appendleft(self._first)
+            self._requests.messages.appendleft(self._first)
             self._first = None
         nothing_done = self._done_so_far() == self._begun
 
         def continue_as_new() -> None:
             # What the author's code has asked beside the agent, it would ask again.
-            may_begin_anew = nothing_done and self._desk.asked == self._begun[1]
-            if self._desk.open_requests or not (may_begin_anew or carried is not None):
+            may_begin_anew = nothing_done and self._requests.asked == self._begun[1]
+            if self._requests.open_requests or not (may_begin_anew or carried is not None):
                 return
             if carried is None and self._acted:
                 return
             self.continue_as_new(self.carried if carried is None else carried)
 
-        turns = AgentLoop(self._log, self._desk.messages, continue_as_new=continue_as_new)
+        turns = AgentLoop(self._log, self._requests.messages, continue_as_new=continue_as_new)
         self._turns = turns
         await turns.run()
         if turns.failure is not None:
@@ -498,24 +497,24 @@ class TaskRun:
 
     async def _escalated(
         self,
-        case: Case,
+        pending: PendingRequest,
         rule: OnTimeout,
         timeout: timedelta | None,
         remind_every: timedelta | None,
     ) -> OnTimeout:
         """Ask others, as long as nobody answers in time; returns the rule that counts then."""
-        request = case.request
-        while not case.outcome and isinstance(rule, Escalate):
+        request = pending.request
+        while not pending.outcome and isinstance(rule, Escalate):
             timeout = rule.timeout or timeout
             at = now_text(workflow.now())
             record = rule_record(request, "escalate", rule_text(rule), at=at)
             request.approvers, request.records = list(rule.names), []
-            case.records = []
+            pending.records = []
             request.quorum = rule.quorum
-            request.deadline = deadline_text(timeout)
+            pending.set_deadline(timeout)
             text = f"Escalated to {', '.join(rule.names)}: {question(request)}"
             rule = rule.then
-            await self._wait(case, text, timeout=timeout, remind_every=remind_every, record=record)
+            await self._wait(pending, text, remind_every=remind_every, record=record)
         return rule
 
     def _exclude_requester(self, request: OpenRequest) -> None:
@@ -530,33 +529,33 @@ class TaskRun:
 
     def _end(self, state: TaskState, text: str = "") -> None:
         arguments.told("text", text)
-        self._desk.take_back_all("the end of the task")
+        self._requests.take_back_all("the end of the task")
         self._log.emit_status(state, text)
-        self._desk.show()
+        self._requests.show()
 
     async def _serve(self) -> None:
         try:
-            await self._desk.serve()
+            await self._requests.serve()
         except Exception as failure:  # the guard turns it into the task's failure
             self.failure = failure
 
     def _put_aside_what_was_said(self) -> None:
         """Let no message of an earlier run answer what this one has yet to ask."""
-        self._desk.messages.extend(self._log.inbox)
+        self._requests.messages.extend(self._log.inbox)
         self._log.inbox.clear()
 
     def _done_so_far(self) -> tuple[int, int]:
         """Return what grows when the author's code has waited for something, or asked."""
-        return workflow.info().get_current_history_length(), self._desk.asked
+        return workflow.info().get_current_history_length(), self._requests.asked
 
-    def _case(
+    def _new_request(
         self,
         kind: RequestKind,
         summary: str,
         *,
         choices: list[str] | None = None,
         timeout: timedelta | None,
-    ) -> Case:
+    ) -> PendingRequest:
         if self.ended:
             raise _too_late(summary)
         request = OpenRequest(
@@ -564,76 +563,78 @@ class TaskRun:
             kind=kind,
             summary=summary,
             asked_at=now_text(workflow.now()),
-            deadline=deadline_text(timeout),
             choices=choices or [],
         )
-        self._desk.identify(request)
-        return Case(request, asked=summary)
+        self._requests.identify(request)
+        pending = PendingRequest(request, asked=summary)
+        pending.set_deadline(timeout)
+        return pending
 
     async def _wait(
         self,
-        case: Case,
+        pending: PendingRequest,
         text: str,
         *,
-        timeout: timedelta | None,
         remind_every: timedelta | None = None,
         record: Record | None = None,
     ) -> None:
         """Return once the request has an outcome or its deadline has passed."""
-        self._desk.withdraw(case)
+        self._requests.withdraw(pending)
         remind_in = remind_every
         try:
-            self._desk.open(case, text, record=record)
-            while not case.outcome:
-                left = until(case.request.deadline) if timeout is not None else None
+            self._requests.open(pending, text, record=record)
+            while not pending.outcome:
+                left = pending.time_left
                 if left is not None and left <= timedelta(0):
                     return
                 pause = min((each for each in (left, remind_in) if each), default=None)
                 try:
                     await workflow.wait_condition(
-                        lambda: bool(case.outcome) or self.ended,
+                        lambda: bool(pending.outcome) or self.ended,
                         timeout=pause,
-                        timeout_summary=f"Waits for an answer: {case.request.summary[:150]}",
+                        timeout_summary=f"Waits for an answer: {pending.request.summary[:150]}",
                     )
                 except asyncio.TimeoutError:
                     if remind_in is not None and pause == remind_in != left:
-                        self._desk.publish(f"Reminder: {text}")
+                        self._requests.publish(f"Reminder: {text}")
                         remind_in *= 2 if workflow.info().is_continue_as_new_suggested() else 1
-                if self.ended and not case.outcome:
-                    self._desk.show()
-                    raise _too_late(case.request.summary)
+                if self.ended and not pending.outcome:
+                    self._requests.show()
+                    raise _too_late(pending.request.summary)
         except asyncio.CancelledError:
             canceled = workflow.cancellation_reason() is not None
             # Otherwise the author's own code no longer wants to know: a time-out of its, a race.
-            self._desk.take_back(case, "the cancel of the task" if canceled else "the workflow")
+            self._requests.take_back(
+                pending, "the cancel of the task" if canceled else "the workflow"
+            )
             raise
         finally:
-            self._desk.withdraw(case)
+            self._requests.withdraw(pending)
 
-    def _expire(self, case: Case, rule: str) -> NoReturn:
-        text = f"Nobody answered in time: {case.request.summary}"
-        self._desk.withdraw(case)
-        self._desk.take_back_all("the end of the task")
+    def _expire(self, pending: PendingRequest, rule: str) -> NoReturn:
+        text = f"Nobody answered in time: {pending.request.summary}"
+        self._requests.withdraw(pending)
+        self._requests.take_back_all("the end of the task")
         failed = TaskState.TASK_STATE_FAILED
-        self._desk.close(case, "expire", rule, text=text, ends_as=failed)
+        self._requests.close(pending, "expire", rule, text=text, ends_as=failed)
         raise ApplicationError(text, type=errors.REQUEST_EXPIRED, non_retryable=True)
 
-    def _decision(self, case: Case, rule: OnTimeout) -> Decision[Any]:
-        request = case.request
-        outcome = case.outcome
+    def _decision(self, pending: PendingRequest, rule: OnTimeout) -> Decision[Any]:
+        request = pending.request
+        outcome = pending.outcome
         if not outcome:
             if not isinstance(rule, (Approve, Reject)):
-                self._expire(case, rule_text(rule))
+                self._expire(pending, rule_text(rule))
             yes = isinstance(rule, Approve)
-            verdict, verb = ("approve", "approved") if yes else ("reject", "rejected")
+            decision, verb = ("approve", "approved") if yes else ("reject", "rejected")
             text = f"Nobody answered in time, so it counts as {verb}: {request.summary}"
-            record = self._desk.close(case, verdict, rule_text(rule), text=text)
-            case.records = [*case.records, record]
+            record = self._requests.close(pending, decision, rule_text(rule), text=text)
+            pending.records = [*pending.records, record]
         # What was hashed and shown, not what was given: they could only differ to somebody's harm.
-        details = request.details if case.type is None else case.type.read(request.details)
+        details = request.details if pending.type is None else pending.type.read(request.details)
         approved = outcome == "approved" or (not outcome and isinstance(rule, Approve))
         ended: Literal["approved", "rejected"] = "approved" if approved else "rejected"
-        return Decision(approved, ended if outcome else "timed_out", details, case.records)
+        return Decision(approved, ended if outcome else "timed_out", details, pending.records)
 
 
 def _too_late(summary: str) -> ApplicationError:

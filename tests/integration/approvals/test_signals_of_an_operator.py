@@ -46,7 +46,7 @@ async def test_counts(
         await agent.workflow(task).signal(signal, args=typed)
         task = await agent.settled(await agent.until(task, state))
         (record,) = await agent.records(task)
-        assert (record.door, record.verified, record.comment) == ("temporal", False, comment)
+        assert (record.channel, record.verified, record.comment) == ("temporal", False, comment)
 
 
 @pytest.mark.parametrize(("signal", "typed", "why"), BAD)

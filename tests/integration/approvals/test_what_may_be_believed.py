@@ -196,7 +196,7 @@ async def test_what_no_person_has_decided_has_a_record_of_the_rule(
         task = await agent.until(task, "completed" if result or not passes else "failed")
         records = await agent.records(task)
         assert [(each.decision, each.by) for each in records] == kept
-        assert {(each.door, each.verified) for each in records} == {("rule", False)}
+        assert {(each.channel, each.verified) for each in records} == {("rule", False)}
         texts = [part.text for artifact in task.artifacts for part in artifact.parts]
         assert texts == ([result] if result else [])
         await agent.replay()

@@ -22,7 +22,7 @@ async def test_two_of_a_group_each_once(skipping: Client) -> None:
         task = await agent.settled(task)
         assert [part.text for part in task.artifacts[0].parts] == ["paid 5 to X (ann, bob)"]
         records = await agent.records(task)
-        assert [(r.by, r.decision, r.verified, r.door, r.comment) for r in records] == [
+        assert [(r.by, r.decision, r.verified, r.channel, r.comment) for r in records] == [
             ("ann", "approve", True, "inbox", ""),
             ("bob", "approve", True, "inbox", "fine"),
         ]
@@ -80,7 +80,7 @@ async def test_an_approver_answers_as_an_a2a_client_and_strangers_see_nothing(
         done = await ann.send({"approved": True, "comment": "ok"}, task=task)
         assert state_of(done) == "completed"
         (record,) = await agent.records(task)
-        assert (record.by, record.verified, record.door, record.comment) == (
+        assert (record.by, record.verified, record.channel, record.comment) == (
             "ann",
             True,
             "a2a",

@@ -16,7 +16,7 @@ async def test_an_approval_goes_through_and_is_recorded(office: Office) -> None:
     task = await office.agent.settled(task)
     assert state_of(task) == "completed"
     (record,) = await office.agent.records(task)
-    assert (record.by, record.verified, record.door) == (office.name("ann"), True, "inbox")
+    assert (record.by, record.verified, record.channel) == (office.name("ann"), True, "inbox")
     assert (record.decision, record.comment) == ("approve", "fine\nby me")
 
 

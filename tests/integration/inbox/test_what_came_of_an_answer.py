@@ -65,7 +65,7 @@ async def test_an_answer_is_reported_as_stored_when_its_log_cannot_be_followed(
     ann = Person(office.name("ann"), (office.group,), verified=True)
     stuck = _reading_by(office.agent.temporal, StuckOnceWritten())
     try:
-        answer = Answer("approve", door="inbox")
+        answer = Answer("approve", channel="inbox")
         outcome = await within(20, stuck.decide(ann, task.id, answer), what="the answer")
     finally:
         await stuck.aclose()
@@ -81,7 +81,7 @@ async def test_a_second_answer_to_a_task_reads_only_what_is_new(office: Office) 
     try:
         for number in range(COMMENTS):
             before = codec.read
-            answer = Answer("comment", comment=f"number {number}", door="inbox")
+            answer = Answer("comment", comment=f"number {number}", channel="inbox")
             outcome = await within(20, counting.decide(ann, task.id, answer))
             assert outcome.handled
         cost = codec.read - before

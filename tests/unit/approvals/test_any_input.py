@@ -56,9 +56,9 @@ REQUESTS = [
 
 
 @given(JSON, some.sampled_from(["approve", "reject", "answer"]))
-def test_a_signal(value: Any, verdict: Any) -> None:
+def test_a_signal(value: Any, signal: Any) -> None:
     with contextlib.suppress(RefusedError):
-        assert parse_answer(verdict, value).verdict == verdict
+        assert parse_answer(signal, value).decision == signal
 
 
 @given(JSON)
@@ -71,11 +71,11 @@ def test_a_decision(value: Any) -> None:
 def test_a_data_part(value: Any, asked: int) -> None:
     message = from_json({"parts": [{"data": value}]}, Message())
     with contextlib.suppress(RefusedError):
-        answers_of(message, REQUESTS[:asked], Answer("answer", door="a2a"))
+        answers_of(message, REQUESTS[:asked], Answer("answer", channel="a2a"))
 
 
 @given(JSON)
 def test_a_hitl_payload(value: Any) -> None:
     message = from_json({"metadata": {HITL_EXTENSION: value}}, Message())
     with contextlib.suppress(RefusedError):
-        answers_of(message, REQUESTS, Answer("answer", door="a2a"))
+        answers_of(message, REQUESTS, Answer("answer", channel="a2a"))

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from a2a_temporal._worker import arguments
-from a2a_temporal._worker.requests import rule_of
+from a2a_temporal._worker.approvals import arguments
+from a2a_temporal._worker.approvals.policy import rule_of
 from a2a_temporal.workflow import Approve, Approvers, Escalate, Expire, Reject
 
 WRONG: list[Callable[[], Any]] = [

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from a2a_temporal._log.requests import OpenRequest, Record
-from a2a_temporal._worker.current_details import current_details
+from a2a_temporal._worker.approvals.current_details import current_details
 
 AT = "2026-12-01T10:00:00.000Z"
 REQUEST = OpenRequest(

@@ -17,7 +17,7 @@ from temporalio.exceptions import ApplicationError
 from a2a_temporal._log.exact import InexactError, exact, read_json
 from a2a_temporal._log.protojson import from_json, to_json
 from a2a_temporal._log.requests import Answer, RefusedError, canonical, check_fits, details_hash
-from a2a_temporal._worker.details import details_of, validated
+from a2a_temporal._worker.approvals.details import details_of, validated
 
 
 class Colour(str, Enum):

@@ -43,7 +43,7 @@ def test_a_name_that_nobody_can_see_is_none(name: str) -> None:
     assert normal(name) == ""
     request = OpenRequest("approval-1", "approval", "Pay?", "", quorum=2)
     with pytest.raises(RefusedError, match="who answers"):
-        check_entitled(request, Answer("approve", by=name, door="temporal"))
+        check_entitled(request, Answer("approve", by=name, channel="temporal"))
 
 
 def test_names_of_any_kind_can_be_searched_for() -> None:

@@ -18,8 +18,8 @@ def _asked(**fields: object) -> OpenRequest:
     return request
 
 
-def _said(by: str, *groups: str, verified: bool = True, door: str = "a2a") -> Answer:
-    return Answer("approve", by=by, groups=groups, verified=verified, door=door)  # pyright: ignore[reportArgumentType] # a literal
+def _said(by: str, *groups: str, verified: bool = True, channel: str = "a2a") -> Answer:
+    return Answer("approve", by=by, groups=groups, verified=verified, channel=channel)  # pyright: ignore[reportArgumentType] # a literal
 
 
 ANN = Record("approval-1", "Pay?", "", "approve", "ann", True, "a2a", "")
@@ -35,7 +35,7 @@ ENTITLED = [
     (_asked(named=True), _said("ann")),
     (_asked(verified_only=True), _said("ann")),
     # whoever may signal a workflow is an operator of the namespace
-    (_asked(approvers=["finance"]), _said("", verified=False, door="temporal")),
+    (_asked(approvers=["finance"]), _said("", verified=False, channel="temporal")),
 ]
 REFUSED = [
     (_asked(approvers=["ann"]), _said("bob"), "'bob' may not decide"),

@@ -16,7 +16,7 @@ from a2a_temporal._log.requests import (
     parse_decision,
 )
 
-BASE = Answer("answer", by="ann", door="a2a")
+BASE = Answer("answer", by="ann", channel="a2a")
 YES: dict[str, Any] = {"approved": True, "request": "approval-1"}
 NO: dict[str, Any] = {"approved": False, "request": "approval-1"}
 FILE = {"raw": "eA==", "filename": "x"}
@@ -107,7 +107,7 @@ def test_two_meanings_or_more_than_is_read_is_no_answer(message: Message) -> Non
 )
 def test_saying_one_thing_in_two_ways_is_one_answer(message: Message) -> None:
     (answer,) = answers_of(message, _asked("approval-1"), BASE)
-    assert (answer.verdict, answer.request in ("", "approval-1")) == ("approve", True)
+    assert (answer.decision, answer.request in ("", "approval-1")) == ("approve", True)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_saying_one_thing_in_two_ways_is_one_answer(message: Message) -> None:
 )
 def test_two_requests_are_both_answered(message: Message) -> None:
     answers = answers_of(message, _asked("approval-1", "approval-2"), BASE)
-    found = sorted((each.request, each.verdict) for each in answers)
+    found = sorted((each.request, each.decision) for each in answers)
     assert found == [("approval-1", "approve"), ("approval-2", "reject")]
 
 
@@ -154,9 +154,9 @@ def test_a_question_is_answered_by_all_of_a_message_or_none() -> None:
 def test_whoever_asked_for_a_credential_gets_the_whole_message() -> None:
     for message in (_message("done", FILE), _message({"a": 1}, {"b": 2})):
         (answer,) = answers_of(message, _asked("auth-1"), BASE)
-        assert answer.verdict == "answer"
+        assert answer.decision == "answer"
     (answer,) = answers_of(_message({"approved": False}), _asked("auth-1"), BASE)
-    assert answer.verdict == "reject"
+    assert answer.decision == "reject"
 
 
 def test_the_details_that_were_looked_at_may_be_named() -> None:

@@ -8,9 +8,9 @@ from a2a.types import Message, Part
 from a2a_temporal._log.hitl import HITL_EXTENSION, answers_of
 from a2a_temporal._log.protojson import from_json
 from a2a_temporal._log.requests import Answer, OpenRequest, RefusedError, find
-from a2a_temporal._worker.parts import data_of
+from a2a_temporal._worker.task.parts import data_of
 
-BASE = Answer("answer", by="ann", door="a2a")
+BASE = Answer("answer", by="ann", channel="a2a")
 
 
 def _asked(*ids: str) -> list[OpenRequest]:
@@ -37,13 +37,13 @@ def _hitl(payload: Any) -> Message:
 @pytest.mark.parametrize("word", ["approve", "Approve", "approved", "yes", " YES! ", "yes."])
 def test_a_word_of_consent(word: str) -> None:
     (answer,) = answers_of(_text(word), _asked("approval-1"), BASE)
-    assert (answer.verdict, answer.request, answer.by) == ("approve", "", "ann")
+    assert (answer.decision, answer.request, answer.by) == ("approve", "", "ann")
 
 
 @pytest.mark.parametrize("word", ["reject", "no", "Deny", "rejected"])
 def test_a_word_of_refusal(word: str) -> None:
     (answer,) = answers_of(_text(word), _asked("approval-1"), BASE)
-    assert answer.verdict == "reject"
+    assert answer.decision == "reject"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_anything_else_is_no_answer_and_asks_again(text: str) -> None:
 
 def test_a_word_may_name_its_request() -> None:
     (answer,) = answers_of(_text("approve approval-2"), _asked("approval-1", "approval-2"), BASE)
-    assert (answer.verdict, answer.request) == ("approve", "approval-2")
+    assert (answer.decision, answer.request) == ("approve", "approval-2")
 
 
 def test_two_open_requests_need_a_name() -> None:
@@ -86,7 +86,7 @@ def test_a_later_request_must_be_named_in_words_but_not_by_an_operator() -> None
         find(requests, answer, ("approval",))
     assert find(requests, Answer("approve"), ("approval",)) is requests[0]
     with pytest.raises(RefusedError, match="--request approval-2"):
-        find(requests, Answer("approve", door="cli"), ("approval",))
+        find(requests, Answer("approve", channel="cli"), ("approval",))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_unclear_words_are_told_the_exact_ones(ids: list[str], explicit: bool, w
 )
 def test_a_data_part_decides(data: dict[str, Any], verdict: str) -> None:
     (answer,) = answers_of(_data(data), _asked("approval-1"), BASE)
-    assert answer.verdict == verdict
+    assert answer.decision == verdict
     assert answer.comment == ("too much" if verdict == "reject" else "")
 
 
@@ -137,7 +137,7 @@ def test_hitl_decides_several_at_once() -> None:
         ],
     }
     answers = answers_of(_hitl(payload), _asked("approval-1", "approval-2"), BASE)
-    assert [(a.request, a.verdict, a.comment) for a in answers] == [
+    assert [(a.request, a.decision, a.comment) for a in answers] == [
         ("approval-1", "approve", ""),
         ("approval-2", "reject", "no"),
     ]
@@ -187,7 +187,7 @@ def test_naming_the_extension_without_a_payload_is_refused() -> None:
 def test_hitl_answers_a_question() -> None:
     payload = {"type": "ask_user_response", "id": "input-1", "answers": [{"answer": ["blue"]}]}
     (answer,) = answers_of(_hitl(payload), _asked("input-1"), BASE)
-    assert (answer.verdict, answer.request, answer.answer) == ("answer", "input-1", "blue")
+    assert (answer.decision, answer.request, answer.answer) == ("answer", "input-1", "blue")
 
 
 def test_whole_numbers_stay_whole() -> None:

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from a2a_temporal._log.entries import EmissionEntry, TaskStart, parse_time
 from a2a_temporal._log.fold import fold
 from a2a_temporal._log.protojson import from_json
-from a2a_temporal._log.published import open_requests
+from a2a_temporal._log.published import published
 from a2a_temporal._log.requests import APPROVALS_EXTENSION, OpenRequest, Record
 from a2a_temporal._log.state import LogState, begin
 from a2a_temporal._server.parked import Person, Waiting
@@ -97,7 +97,7 @@ def rendered(state: LogState, typed: Typed | None = None) -> Page:
         Settings(EVIL, "https://temporal.example", "", 25),
         EVIL,
     )
-    waiting = Waiting(state, open_requests(state.task.status.message), [], EVIL)
+    waiting = Waiting(state, published(state.task.status.message).requests, [], EVIL)
     return page_of(views.task(request(), ANN, waiting, typed=typed))
 
 
@@ -162,7 +162,7 @@ def test_what_somebody_typed_comes_back_as_text() -> None:
 
 def test_a_hostile_row_stays_text() -> None:
     state = evil_state(evil_request())
-    waiting = Waiting(state, open_requests(state.task.status.message))
+    waiting = Waiting(state, published(state.task.status.message).requests)
     html = (
         new_environment(assets="1")
         .get_template("inbox.html")

@@ -9,7 +9,7 @@ from google.protobuf.struct_pb2 import Struct
 from a2a_temporal._log.entries import Entry, TaskStart, parse_emission, parse_signal, parse_start
 from a2a_temporal._log.fold import fold
 from a2a_temporal._log.protojson import event_to_json, from_json, to_json
-from a2a_temporal._log.published import agent_messages, record_in, requests_in
+from a2a_temporal._log.published import agent_messages, published, requests_in
 from a2a_temporal._log.requests import APPROVALS_EXTENSION, OpenRequest, Record
 from a2a_temporal._log.state import LogState, begin, snapshot
 
@@ -68,7 +68,7 @@ def _begun() -> LogState:
 
 
 def _records(state: LogState) -> list[Record]:
-    found = [record_in(message) for message in agent_messages(state)]
+    found = [published(message).record for message in agent_messages(state)]
     return [each for each in found if each is not None]
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any, Generic, Literal, TypeVar
 
 from a2a_temporal._log.requests import RULE, Record
-from a2a_temporal._worker import arguments
+from a2a_temporal._worker.approvals import arguments
 
 T = TypeVar("T")
 
@@ -136,7 +136,7 @@ class Decision(Generic[T]):
     @property
     def decided_by(self) -> list[str]:
         """The people whose answers counted."""
-        return [each.by for each in self.records if each.door != RULE]
+        return [each.by for each in self.records if each.channel != RULE]
 
     def __bool__(self) -> bool:
         return self.approved

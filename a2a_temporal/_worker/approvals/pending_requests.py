@@ -1,12 +1,12 @@
-"""The desk of a task: where its open requests lie and where answers are received.
+"""The pending requests of a task: what it asks of people, and what their answers do.
 
-Every answer that arrives is worked on here, one at a time, after all signals of the activation are
-in the log. What it changes, or why it changes nothing, is published as one status event.
+Each answer is processed in the order of its arrival, after all signals of the activation are in the
+log. One status event publishes what it has changed, or why it has changed nothing.
 """
 
 import contextlib
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -24,11 +24,11 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log.protojson import from_json
     from a2a_temporal._log.requests import (
         APPROVALS_EXTENSION,
+        SIGNAL_DECISIONS,
         Answer,
         OpenRequest,
         Record,
         RefusedError,
-        Verdict,
         asks,
         check_entitled,
         check_fits,
@@ -42,9 +42,13 @@ with workflow.unsafe.imports_passed_through():
         speaker_of,
     )
     from a2a_temporal._log.reserved import is_reserved
-    from a2a_temporal._worker.case import Case, how_to_answer, question
-    from a2a_temporal._worker.current_details import current_details
-    from a2a_temporal._worker.details import changes_between, like_asked, validated
+    from a2a_temporal._worker.approvals.current_details import current_details
+    from a2a_temporal._worker.approvals.details import changes_between, like_asked, validated
+    from a2a_temporal._worker.approvals.pending_request import (
+        PendingRequest,
+        how_to_answer,
+        question,
+    )
     from a2a_temporal._worker.failures import misused
     from a2a_temporal._worker.task.task_log import ReceivedMessage, TaskLog, on_signal
     from a2a_temporal.errors import PublicError
@@ -52,76 +56,64 @@ with workflow.unsafe.imports_passed_through():
 _APPROVERS = SearchAttributeKey.for_keyword_list(wire.APPROVERS_ATTRIBUTE)
 _PAUSE = timedelta(milliseconds=1)
 _TIME_TO_READ = timedelta(seconds=3)
-_VERDICTS: dict[str, Verdict] = {
-    wire.APPROVE_SIGNAL: "approve",
-    wire.REJECT_SIGNAL: "reject",
-    wire.ANSWER_SIGNAL: "answer",
-}
 
 
-@dataclass(frozen=True)
-class _Signal:
-    """An answer that came by a signal of its own, and its place among all that has come."""
-
-    given: Answer | tuple[Verdict, Any]
-    arrival: int
-
-
-class Desk:
-    """Receives answers for one task.
+class PendingRequests:
+    """Publishes what one task asks, and processes the answers.
 
     Args:
         log: The task's log.
 
     Attributes:
-        messages: What clients have said that answers nothing.
+        messages: Messages of clients that answer nothing.
         asked: How many requests there have been, in all runs.
     """
 
     def __init__(self, log: TaskLog) -> None:
         self.messages: deque[ReceivedMessage] = deque()
         self._log = log
-        self._cases: list[Case] = []
-        self._signals: deque[_Signal] = deque()
+        self._pending: list[PendingRequest] = []
+        # Answers that came by signals of their own, each with its place among all that has come.
+        self._signals: deque[tuple[int, Answer | RefusedError]] = deque()
         self.asked = 0
         self._approvals = 0
         self._approvers: list[str] = []
         self._seen: dict[str, None] = {}
         self._shown: tuple[str, list[str]] = ("", [])
-        for signal, verdict in _VERDICTS.items():
+        for signal in SIGNAL_DECISIONS:
             if workflow.get_signal_handler(signal) is not None:
                 raise misused(
                     f"This workflow has a signal {signal!r} of its own, by which TaskRun receives "
                     "answers. Give it another name."
                 )
-            on_signal(signal, self._receiver(verdict))
+            on_signal(signal, self._receiver(signal))
         log.on_indexed = self._index_approvers
         on_signal(wire.DECISION_SIGNAL, self._receive_decision)
 
     @property
     def open_requests(self) -> list[OpenRequest]:
         """The requests that wait for people now."""
-        return [case.request for case in self._cases]
+        return [pending.request for pending in self._pending]
 
     async def serve(self) -> None:
-        """Work on what arrives, for ever."""
+        """Process what arrives, for ever."""
         while True:
             await workflow.wait_condition(
                 lambda: bool(self._signals or self._log.inbox) or self._outdated()
             )
             while self._signals or self._log.inbox:
                 await self._room()
-                self._work_on_the_next()
+                self._process_next()
             if self._outdated():
                 self._ask_again()
 
-    def _work_on_the_next(self) -> None:
-        """Work on what came first, by a message or by a signal of its own."""
+    def _process_next(self) -> None:
+        """Process what came first, a message or a signal of its own."""
         inbox, signals = self._log.inbox, self._signals
-        if not signals or (inbox and inbox[0].arrival < signals[0].arrival):
+        if not signals or (inbox and inbox[0].arrival < signals[0][0]):
             self._on_message(inbox.popleft())
         else:
-            self._on_signal(signals.popleft().given)
+            self._on_signal(signals.popleft()[1])
 
     async def _room(self) -> None:
         """Go on in the next workflow task when this one has published much.
@@ -131,10 +123,10 @@ class Desk:
         if self._log.budget.full:
             await workflow.sleep(_PAUSE, summary="Further answers")
 
-    def open(self, case: Case, text: str, *, record: Record | None = None) -> None:
-        """Put a request on the desk and tell everybody."""
-        self._cases.append(case)
-        case.shown_at = workflow.now()
+    def open(self, pending: PendingRequest, text: str, *, record: Record | None = None) -> None:
+        """Publish a request."""
+        self._pending.append(pending)
+        pending.shown_at = workflow.now()
         self.publish(text, record=record)
 
     def identify(self, request: OpenRequest) -> None:
@@ -148,50 +140,50 @@ class Desk:
             request.explicit = self._approvals > 0
             self._approvals += 1
 
-    def withdraw(self, case: Case) -> None:
-        """Take a request off the desk, answered or not."""
-        if case in self._cases:
-            self._cases.remove(case)
+    def withdraw(self, pending: PendingRequest) -> None:
+        """Let a request wait no longer, answered or not; publishes nothing."""
+        if pending in self._pending:
+            self._pending.remove(pending)
 
-    def take_back(self, case: Case, rule: str) -> None:
-        """Take a request off the desk that nobody waits for any more, and tell everybody.
+    def take_back(self, pending: PendingRequest, rule: str) -> None:
+        """Close a request that the workflow no longer waits for.
 
         Args:
-            case: The request.
+            pending: The request.
             rule: Why, for the record.
         """
-        if case in self._cases:
-            # A task that has no room for it in this step ends all the same.
+        if pending in self._pending:
+            # A task that has no room for it in this workflow task ends all the same.
             with contextlib.suppress(PublicError):
-                self.close(case, "withdraw", rule)
+                self.close(pending, "withdraw", rule)
 
     def take_back_all(self, rule: str) -> None:
-        """Take every request off the desk, as :meth:`take_back` does."""
-        for case in list(self._cases):
-            self.take_back(case, rule)
+        """Close every request, as :meth:`take_back` does."""
+        for pending in list(self._pending):
+            self.take_back(pending, rule)
 
     def close(
         self,
-        case: Case,
+        pending: PendingRequest,
         decision: str,
         rule: str,
         *,
         text: str = "",
         ends_as: TaskState | None = None,
     ) -> Record:
-        """Take a request off the desk that no person has decided, tell everybody, and record it.
+        """Close a request that no person has decided; publishes and returns the record.
 
         Args:
-            case: The request.
+            pending: The request.
             decision: What became of it.
             rule: What has decided that.
-            text: What everybody is told.
+            text: The text of the status.
             ends_as: The state in which the task ends with it.
         """
-        self.withdraw(case)
-        record = rule_record(case.request, decision, rule, at=now_text(workflow.now()))
+        self.withdraw(pending)
+        record = rule_record(pending.request, decision, rule, at=now_text(workflow.now()))
         self.publish(
-            text or f"No longer asked: {case.request.summary}", record=record, state=ends_as
+            text or f"No longer asked: {pending.request.summary}", record=record, state=ends_as
         )
         return record
 
@@ -204,12 +196,14 @@ class Desk:
         token: str = "",
         state: TaskState | None = None,
     ) -> None:
-        """Emit the task's present state with a text, the open requests and what just happened."""
+        """Emit a status with a text, all open requests, and the decision or refusal if any."""
         if self._log.state.terminal:
             return
         about: dict[str, Any] = {"requests": [each.to_json() for each in self.open_requests]}
         if record is not None:
-            about["record"] = {key: each for key, each in vars(record).items() if each is not None}
+            about["record"] = {
+                key: each for key, each in record.to_json().items() if each is not None
+            }
         if refused:
             about["refused"] = refused
         if token:
@@ -251,11 +245,14 @@ class Desk:
 
     # -------------------------------------------------------------- receiving
 
-    def _receiver(self, verdict: Verdict) -> Any:
+    def _receiver(self, signal: str) -> Any:
         def receive(*values: Any) -> None:
             # A person types this: whatever it is, it must not fail the workflow.
             value = values[0] if len(values) == 1 else list(values) or None
-            self._take((verdict, value))
+            try:
+                self._take(parse_answer(signal, value))
+            except RefusedError as refused:
+                self._take(refused)
 
         return receive
 
@@ -267,20 +264,21 @@ class Desk:
             self._seen[decision.token] = None
         self._take(decision)
 
-    def _take(self, given: Answer | tuple[Verdict, Any]) -> None:
-        self._signals.append(_Signal(given, next(self._log.arrivals)))
+    def _take(self, given: Answer | RefusedError) -> None:
+        self._signals.append((next(self._log.arrivals), given))
 
-    def _on_signal(self, given: Answer | tuple[Verdict, Any]) -> None:
-        token = given.token if isinstance(given, Answer) else ""
+    def _on_signal(self, given: Answer | RefusedError) -> None:
+        if isinstance(given, RefusedError):
+            self._refuse(given)
+            return
         try:
-            answer = given if isinstance(given, Answer) else parse_answer(*given)
-            self._receive([answer])
+            self._receive([given])
         except RefusedError as refused:
-            self._refuse(refused, token)
+            self._refuse(refused, given.token)
 
     def _on_message(self, received: ReceivedMessage) -> None:
         request = received.request
-        if not self._cases:
+        if not self._pending:
             if not request.get("guest"):
                 self.messages.append(received)
             elif not self._log.state.terminal:
@@ -298,70 +296,70 @@ class Desk:
         """Let answers count: all of them, or none. A guest is asked by name, or is not asked."""
         if self._log.state.terminal:
             raise RefusedError("The task has ended.")
-        checked = [(self._case_for(answer), answer) for answer in answers]
-        for case, answer in checked:
-            if guest and not asks(case.request, [answer.by, *answer.groups]):
-                raise RefusedError(f"{case.request.id!r} is asked of others.")
-        changed = [self._check(case, answer) for case, answer in checked]
-        for (case, answer), details in zip(checked, changed, strict=True):
-            if answer.verdict == "comment":
-                record = record_of(case.request, answer, at=now_text(workflow.now()))
+        checked = [(self._pending_for(answer), answer) for answer in answers]
+        for pending, answer in checked:
+            if guest and not asks(pending.request, [answer.by, *answer.groups]):
+                raise RefusedError(f"{pending.request.id!r} is asked of others.")
+        changed = [self._check(pending, answer) for pending, answer in checked]
+        for (pending, answer), details in zip(checked, changed, strict=True):
+            if answer.decision == "comment":
+                record = record_of(pending.request, answer, at=now_text(workflow.now()))
                 text = f"{record.who} commented: {answer.comment}"
                 self.publish(text, record=record, token=answer.token)
                 continue
-            case.message = message
-            if case.request.kind == "approval":
-                self._take_decision(case, answer, details)
+            pending.message = message
+            if pending.request.kind == "approval":
+                self._take_decision(pending, answer, details)
             else:
-                case.answer = answer.answer if answer.answer is not None else answer.comment
-                case.outcome = "answered"
-                self.withdraw(case)
+                pending.answer = answer.answer if answer.answer is not None else answer.comment
+                pending.outcome = "answered"
+                self.withdraw(pending)
                 record = record_of(
-                    case.request,
-                    replace(answer, comment=case.kept_text(answer)),
+                    pending.request,
+                    replace(answer, comment=pending.kept_text(answer)),
                     at=now_text(workflow.now()),
                 )
                 self.publish("Thank you.", record=record, token=answer.token)
 
-    def _take_decision(self, case: Case, answer: Answer, changed: Any) -> None:
-        record = self._decide(case, answer, changed)
-        text = case.progress(record)
-        if case.outcome:
-            self.withdraw(case)
+    def _take_decision(self, pending: PendingRequest, answer: Answer, changed: Any) -> None:
+        record = self._decide(pending, answer, changed)
+        text = pending.progress(record)
+        if pending.outcome:
+            self.withdraw(pending)
         elif record.changed_details:
             # Whoever has seen the old details must not approve the new ones unseen.
-            self.identify(case.request)
-            changes = changes_between(case.original, case.request.details)
-            case.request.summary = f"{case.asked} (changed by {record.who}: {changes})"
-            case.shown_at = workflow.now()
-            text += f" It is {case.request.id} now. {how_to_answer(case.request)}"
+            self.identify(pending.request)
+            changes = changes_between(pending.original, pending.request.details)
+            pending.request.summary = f"{pending.asked} (changed by {record.who}: {changes})"
+            pending.shown_at = workflow.now()
+            text += f" It is {pending.request.id} now. {how_to_answer(pending.request)}"
         self.publish(text, record=record, token=answer.token)
 
-    def _case_for(self, answer: Answer) -> Case:
-        request = find(self.open_requests, answer, kinds_for(answer.verdict))
-        case = next(case for case in self._cases if case.request is request)
-        new = case.shown_at is not None and workflow.now() - case.shown_at < _TIME_TO_READ
+    def _pending_for(self, answer: Answer) -> PendingRequest:
+        request = find(self.open_requests, answer, kinds_for(answer.decision))
+        pending = next(pending for pending in self._pending if pending.request is request)
+        new = pending.shown_at is not None and workflow.now() - pending.shown_at < _TIME_TO_READ
         if request.explicit and not answer.request and new:
             raise RefusedError(
                 f"{request.id!r} was asked only just now; this answer may be meant for what was "
                 f'asked before. Look again, and name it: {{"request": "{request.id}"}}.'
             )
-        return case
+        return pending
 
-    def _check(self, case: Case, answer: Answer) -> Any:
+    def _check(self, pending: PendingRequest, answer: Answer) -> Any:
         """Return the changed details, validated; ``None`` when nothing was changed."""
         check_fits(answer)
-        if answer.verdict == "comment":
+        if answer.decision == "comment":
             return None
-        check_entitled(case.request, answer)
-        if answer.details is None or answer.verdict != "approve":
+        check_entitled(pending.request, answer)
+        if answer.details is None or answer.decision != "approve":
             return None
-        if case.type is None:
-            return like_asked(case.request.details, answer.details)
-        return validated(case.type, answer.details)
+        if pending.type is None:
+            return like_asked(pending.request.details, answer.details)
+        return validated(pending.type, answer.details)
 
-    def _decide(self, case: Case, answer: Answer, changed: Any) -> Record:
-        request = case.request
+    def _decide(self, pending: PendingRequest, answer: Answer, changed: Any) -> Record:
+        request = pending.request
         before = None
         if changed is not None and details_hash(changed) != details_hash(request.details):
             # What was approved so far was something else.
@@ -371,11 +369,11 @@ class Desk:
             answer = replace(answer, details=None)
         record = record_of(request, answer, at=now_text(workflow.now()), before=before)
         request.records.append(record)
-        case.records = list(request.records)
-        if answer.verdict == "reject":
-            case.outcome = "rejected"
+        pending.records = list(request.records)
+        if answer.decision == "reject":
+            pending.outcome = "rejected"
         elif len(request.records) >= request.quorum:
-            case.outcome = "approved"
+            pending.outcome = "approved"
         return record
 
     def _refuse(self, refused: RefusedError, token: str = "") -> None:
@@ -392,7 +390,7 @@ class Desk:
         status = log.task.status.message
         ours = log.interrupted and bool(shown) and status.message_id == shown
         ours = ours and is_reserved(status)  # an agent may have used its id
-        if self._cases:
+        if self._pending:
             return not ours or ids != self._ids()
         if self._log.agent_asks is None:
             return ours or (log.interrupted and self._agent_was_given_up())
@@ -405,7 +403,7 @@ class Desk:
         return self._log.agent_given_up and self._log.state.turn > 0
 
     def _ask_again(self) -> None:
-        if self._cases:
+        if self._pending:
             self.publish(" ".join(map(question, self.open_requests)))
         elif self._log.agent_asks is None:
             self.publish("Nothing is asked any more.")
@@ -423,10 +421,10 @@ class Desk:
         self._log.emit(TaskStatusUpdateEvent(status=status))
 
     def _ids(self) -> list[str]:
-        return [case.request.id for case in self._cases]
+        return [pending.request.id for pending in self._pending]
 
     def _state(self) -> TaskState:
-        kinds = {case.request.kind for case in self._cases}
+        kinds = {pending.request.kind for pending in self._pending}
         if not kinds:
             return TaskState.TASK_STATE_WORKING
         if kinds == {"auth"}:

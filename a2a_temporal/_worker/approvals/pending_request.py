@@ -1,7 +1,7 @@
-"""An open request at a task's desk, and how it is put into words."""
+"""A pending request of a task: an open request with what only its workflow knows."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from temporalio import workflow
@@ -9,12 +9,13 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from a2a.types.a2a_pb2 import Message
 
+    from a2a_temporal._log.entries import now_text
     from a2a_temporal._log.requests import Answer, OpenRequest, Record, answered_text
-    from a2a_temporal._worker.details import DetailsType, changes_between
+    from a2a_temporal._worker.approvals.details import DetailsType, changes_between
 
 
 @dataclass
-class Case:
+class PendingRequest:
     """An open request together with what only the workflow knows of it.
 
     ``asked`` and ``original`` are its summary and details as they were before anybody changed them.
@@ -30,13 +31,25 @@ class Case:
     message: Message | None = None
     shown_at: datetime | None = None
 
+    def set_deadline(self, timeout: timedelta | None) -> None:
+        """Let the request run out after some time, in the workflow's clock; never by default."""
+        self.request.deadline = "" if timeout is None else now_text(workflow.now() + timeout)
+
+    @property
+    def time_left(self) -> timedelta | None:
+        """The time until the deadline; None without one."""
+        if not self.request.deadline:
+            return None
+        deadline = datetime.fromisoformat(self.request.deadline.replace("Z", "+00:00"))
+        return deadline - workflow.now().astimezone(timezone.utc)
+
     def kept_text(self, answer: Answer) -> str:
         """Return what the record of an answer quotes: never what may be a credential."""
         beside = answer.comment if answer.answer is not None else ""
-        if self.request.kind == "auth" or answer.door == "a2a":
+        if self.request.kind == "auth" or answer.channel == "a2a":
             return beside
-        told = answered_text(self.answer)
-        return f"{told} — {beside}" if beside and beside != told else told
+        text = answered_text(self.answer)
+        return f"{text} — {beside}" if beside and beside != text else text
 
     def progress(self, record: Record) -> str:
         """Return what a decision has brought about in words."""

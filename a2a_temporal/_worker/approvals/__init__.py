@@ -1,0 +1,1 @@
+"""Requests to people: what an author asks, what waits for an answer, and what an answer does."""
