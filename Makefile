@@ -52,7 +52,7 @@ demo: $(RUNTIME)
 # TESTS_AT_ONCE=0 runs one after the other, in this process.
 TESTS_AT_ONCE ?= 3
 test: $(DEV)
-	@$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist loadfile
+	@$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist loadfile --no-loadscope-reorder
 
 check: $(DEV) check-forge
 	@$(BIN)/ruff check .

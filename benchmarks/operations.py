@@ -43,7 +43,7 @@ _TASK_QUEUE = "paths"
 _PUSH = PushOptions(allowed_hosts=["127.0.0.1"])
 _TOKEN = secrets.token_hex(32)
 _SETTLED_SECONDS = 0.3
-"""How long the last calls of an earlier operation may take, once its workflow has closed."""
+"""How long the last calls of an operation may take, once its workflow has closed."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ async def cancel(scene: Scene) -> Trace:
     """CancelTask while the agent works."""
     task = await _send(scene.agent, "stream 1 0 3600", at_once=True)
     await _working(scene, task["id"])
-    await asyncio.sleep(_SETTLED_SECONDS)
+    await settled()
     with tracing() as trace:
         task = await _call(scene.agent, "CancelTask", {"id": task["id"]})
         await _closed(scene, task["id"])
@@ -164,7 +164,7 @@ async def approve(scene: Scene) -> Trace:
     assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED", task
     page = await scene.approver.task(task["id"])
     (form,) = [each for each in page.forms if each.values.get("request")]
-    await asyncio.sleep(_SETTLED_SECONDS)
+    await settled()
     with tracing() as trace:
         answer = await scene.approver.http.post(
             form.action,
@@ -198,11 +198,23 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
+async def settled() -> None:
+    """Wait until nothing runs any more of what came before."""
+
+    async def silent() -> bool:
+        with tracing() as trace:
+            await asyncio.sleep(_SETTLED_SECONDS)
+        return not trace.functions
+
+    await eventually(silent, within=20, what="the end of all calls")
+
+
 async def _get(scene: Scene, *, again: bool) -> Trace:
     task = await _send(scene.agent, "answer")
     await _closed(scene, task["id"])
     if again:
         await _call(scene.agent, "GetTask", {"id": task["id"]})
+    await settled()
     with tracing() as trace:
         await _call(scene.agent, "GetTask", {"id": task["id"]})
     return trace

@@ -34,7 +34,7 @@ from statistics import median_high
 from temporalio.api.workflowservice.v1 import GetSystemInfoRequest
 
 from benchmarks import report
-from benchmarks.operations import OPERATIONS, Scene, scene
+from benchmarks.operations import OPERATIONS, Scene, scene, settled
 from benchmarks.tracing import Trace, profiled
 
 HEADING = "## Paths"
@@ -107,7 +107,10 @@ async def measured(names: Sequence[str], rounds: int) -> tuple[list[Row], str]:
 async def _measured(ready: Scene, name: str, rounds: int) -> Row:
     operation = OPERATIONS[name]
     await operation(ready)
-    traces: list[Trace] = [await operation(ready) for _ in range(rounds)]
+    traces: list[Trace] = []
+    for _ in range(rounds):
+        await settled()
+        traces.append(await operation(ready))
     return Row(
         name,
         (operation.__doc__ or "").rstrip("."),

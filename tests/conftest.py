@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 
 from tests.support.cluster import Cluster, Options, running_cluster
+from tests.support.forked import begin_to_import
 from tests.support.processes import STARTED, forget_the_past
 from tests.support.temporal_server import TemporalServer, running_server
 from tests.support.what_temporal_knows import latest_histories
@@ -17,7 +18,8 @@ NewCluster = Callable[..., AbstractAsyncContextManager[Cluster]]
 
 @pytest_asyncio.fixture(scope="session")
 async def temporal(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TemporalServer]:
-    """The Temporal dev server that most tests share. Whoever kills a server starts an own one."""
+    """The Temporal dev server that most tests share. A test that kills one starts its own."""
+    begin_to_import()
     async with running_server(tmp_path_factory.mktemp("temporal")) as server:
         yield server
 
@@ -44,6 +46,19 @@ def new_cluster(temporal: TemporalServer, tmp_path: Path) -> NewCluster:
         return running_cluster(temporal, tmp_path, apis=apis, workers=workers, options=options)
 
     return start
+
+
+_LONGEST_FIRST = ("tests/integration/test_", "tests/integration/", "tests/conformance/")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest, or one process works on when all others are done."""
+
+    def place(item: pytest.Item) -> int:
+        matches = [item.nodeid.startswith(each) for each in (*_LONGEST_FIRST, "")]
+        return matches.index(True)
+
+    items.sort(key=place)
 
 
 def pytest_runtest_setup() -> None:

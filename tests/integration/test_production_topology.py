@@ -97,9 +97,15 @@ async def topology(
     async with httpx.AsyncClient(timeout=30) as http:
         inbox_url = f"http://127.0.0.1:{inbox_port}"
         made = Topology(proxy_url, inbox_url, apis, workers, metrics, volumes, tokens, http)
-        for url in [*(f"http://127.0.0.1:{port}/readyz" for port in ports), f"{proxy_url}/readyz"]:
-            await eventually(lambda url=url: _answers(http, url), within=60)
-        await eventually(lambda: _answers(http, f"{made.inbox}/healthz"), within=60)
+        servers = [*(f"http://127.0.0.1:{port}" for port in ports), proxy_url]
+        for url in [*(f"{each}/readyz" for each in servers), f"{inbox_url}/healthz"]:
+
+            async def answers(url: str = url) -> bool:
+                for each in running:
+                    each.must_run()
+                return await _answers(http, url)
+
+            await eventually(answers, within=60, what=f"an answer of {url}")
         yield made
     for each in running:
         await each.put_away()

@@ -226,7 +226,7 @@ class Api:
         """Wait until the card is served."""
 
         async def look() -> bool:
-            assert self.process.running, f"{self.process.name} ended:\n{self.process.tail()}"
+            self.process.must_run()
             try:
                 response = await http.get(f"{self.url}/.well-known/agent-card.json", timeout=5)
             except httpx.TransportError:

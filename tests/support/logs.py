@@ -11,6 +11,7 @@ from a2a_temporal._log.history import Successor, entry_of, start_of
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal._log.reading import converter_of, history_events
 from a2a_temporal._log.state import LogState, begin
+from tests.support.waiting import eventually
 
 
 async def first_run(client: Client, task_id: str) -> str:
@@ -18,6 +19,20 @@ async def first_run(client: Client, task_id: str) -> str:
     async for event in history_events(client, task_id, ""):
         return event.workflow_execution_started_event_attributes.first_execution_run_id
     raise AssertionError(f"task {task_id} has no history")
+
+
+async def at_rest(client: Client, task_id: str) -> None:
+    """Wait until Temporal has nothing to do for a task.
+
+    A signal is then in the log at once; one that comes during a workflow task is so only after it.
+    """
+
+    async def look() -> bool:
+        described = await client.get_workflow_handle(task_id).describe()
+        raw = described.raw_description
+        return not raw.HasField("pending_workflow_task") and not raw.pending_activities
+
+    await eventually(look, within=20, what=f"the rest of {task_id}")
 
 
 async def all_events(client: Client, task_id: str, run_id: str) -> AsyncGenerator[HistoryEvent]:

@@ -3,13 +3,16 @@
 import asyncio
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.support.forked import Forked
 from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -25,12 +28,16 @@ def forget_the_past() -> None:
         process.begin_news()
 
 
+class EndedError(Exception):
+    """A process is not there any more, so what is expected of it never comes."""
+
+
 class Process:
     """One child process in a process group of its own.
 
     Args:
         name: What to call it in reports.
-        command: Program and arguments.
+        command: Program and arguments; `python -m` is forked, see `Forked`.
         env: Added to this process's environment.
         log: File that takes its output; appended to, so a restart keeps the earlier part.
     """
@@ -42,7 +49,7 @@ class Process:
         self.log = log
         self._command = list(command)
         self._env = dict(env)
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: subprocess.Popen[bytes] | Forked | None = None
         self._old_news = 0
 
     @property
@@ -61,21 +68,33 @@ class Process:
         """How the child ended; None while it lives, or before it was started."""
         return None if self._child is None else self._child.poll()
 
+    def must_run(self) -> None:
+        """Raise EndedError if the child has ended: a wait for it is then over at once."""
+        if not self.running:
+            raise EndedError(f"{self.name} ended with {self.exit_code}:\n{self.tail()}")
+
     def start(self) -> None:
         """Start the child; returns at once."""
         assert not self.running, f"{self.name} runs already"
+        env = {**_inherited(), **self._env}
+        if self._command[:2] == [sys.executable, "-m"]:
+            self._child = Forked(self._command[2:], env=env, log=self.log)
+        else:
+            self._child = self._new(env)
+        if self not in STARTED:
+            STARTED.append(self)
+
+    def _new(self, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
         with self.log.open("ab") as output:
-            self._child = subprocess.Popen(
+            return subprocess.Popen(
                 self._command,
                 cwd=ROOT,
-                env={**_inherited(), **self._env},
+                env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        if self not in STARTED:
-            STARTED.append(self)
 
     def kill(self) -> None:
         """SIGKILL, and wait until it is gone."""
@@ -102,13 +121,13 @@ class Process:
         await eventually(
             lambda: child.poll() is not None, within=within, what=f"the exit of {self.name}"
         )
-        return child.returncode
+        return child.wait()
 
     async def logged(self, text: str, *, within: float, since: int = 0) -> None:
         """Wait until the child has printed a text."""
 
         def look() -> bool:
-            assert self.running, f"{self.name} ended:\n{self.tail()}"
+            self.must_run()
             return text in self.output()[since:]
 
         await eventually(look, within=within, what=f"{text!r} in the log of {self.name}")
@@ -143,15 +162,23 @@ class Process:
 
     def _signal(self, number: signal.Signals) -> None:
         if self._child is not None and self._child.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
+            try:
                 os.killpg(self._child.pid, number)
+            except ProcessLookupError:  # it has ended, or has not become a group yet
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self._child.pid, number)
 
 
 def free_port() -> int:
-    """Return a port of the loopback interface that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port of the loopback interface that nothing listens on.
+
+    It is none of those that the system itself hands out, which could take it before it is used.
+    """
+    while True:
+        port = random.SystemRandom().randrange(10_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 async def accepts(port: int) -> bool:

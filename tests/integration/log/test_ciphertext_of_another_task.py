@@ -18,6 +18,7 @@ from a2a_temporal._log.late_configs import read_late_configs
 from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.reading import converter_of, history_events, read_log
 from tests.support.in_process import agent_worker, new_task_queue, served
+from tests.support.logs import at_rest
 from tests.support.streams import watching
 from tests.support.temporal_server import TemporalServer
 
@@ -119,6 +120,7 @@ async def test_a_strict_process_takes_nothing_that_is_not_encrypted(
     ):
         assert (await agent.send("chunks:2")).status.state == TaskState.TASK_STATE_COMPLETED
         task_id = (await agent.send("ask")).id
+        await at_rest(open_client, task_id)
         await open_client.get_workflow_handle(task_id).signal(wire.PUSH_CONFIG_SIGNAL, CONFIG)
         with pytest.raises(InternalError, match="try again"):
             await agent.get(task_id)

@@ -3,10 +3,9 @@
 import asyncio
 from contextlib import AsyncExitStack
 
-from temporalio.client import Client
-
 from a2a_temporal import HandlerOptions
 from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
+from tests.support.logs import at_rest
 from tests.support.metrics import pending_history_polls
 from tests.support.streams import watching
 from tests.support.temporal_server import TemporalServer
@@ -111,8 +110,8 @@ async def test_a_message_to_a_cold_task_is_seen_without_any_worker(
     ):
         async with agent_worker(client, queue):
             tasks = [(await agent.send("ask")).id for _ in range(3)]
-            for task_id in tasks:  # what comes during a workflow task is in the log only after it
-                await eventually(lambda task_id=task_id: _quiet(client, task_id), within=10)
+            for task_id in tasks:
+                await at_rest(client, task_id)
         for task_id in tasks:
             stream = await stack.enter_async_context(watching(agent.subscribe(task_id)))
             await stream.until(1)
@@ -136,9 +135,3 @@ async def test_a_new_stream_gets_its_turn_beside_streams_that_are_silent(
             task_id = await within(4, agent.start("say:a"), what="the start of a task")
             stream = await stack.enter_async_context(watching(agent.subscribe(task_id)))
             await stream.until(1, within=4)
-
-
-async def _quiet(client: Client, task_id: str) -> bool:
-    described = await client.get_workflow_handle(task_id).describe()
-    raw = described.raw_description
-    return not raw.HasField("pending_workflow_task") and not raw.pending_activities
