@@ -12,6 +12,7 @@ from temporalio.api.workflowservice.v1 import (
     DescribeWorkerDeploymentRequest,
 )
 from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._cli.findings import Finding, Level
 
@@ -93,7 +94,12 @@ async def _draining(client: Client, deployment: str) -> list[Version]:
     request = DescribeWorkerDeploymentRequest(
         namespace=client.namespace, deployment_name=deployment
     )
-    found = await client.workflow_service.describe_worker_deployment(request, timeout=_CALL)
+    try:
+        found = await client.workflow_service.describe_worker_deployment(request, timeout=_CALL)
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+        return []  # its first worker polls already, but Temporal has not registered it yet
     return _named(
         *(
             each.deployment_version

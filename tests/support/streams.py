@@ -32,16 +32,26 @@ class Watched:
             self.ended = True
 
     async def until(self, number: int, *, within: float = 20) -> None:
-        """Wait for so many events."""
-        await eventually(
-            lambda: len(self.events) >= number and not self.failure,
-            within=within,
-            what=f"event {number} of a stream that has brought {len(self.events)}",
-        )
+        """Wait for so many events; raises what the stream raises."""
+
+        def look() -> bool:
+            self._raise()
+            return len(self.events) >= number
+
+        await eventually(look, within=within, what=f"event {number} of {self}")
 
     async def end(self, *, within: float = 30) -> None:
-        """Wait for the end of the stream."""
-        await eventually(lambda: self.ended, within=within, what=f"the end of {self}")
+        """Wait for the end of the stream; raises what the stream raises."""
+
+        def look() -> bool:
+            self._raise()
+            return self.ended
+
+        await eventually(look, within=within, what=f"the end of {self}")
+
+    def _raise(self) -> None:
+        if self.failure is not None:
+            raise self.failure
 
     @property
     def last_state(self) -> str:

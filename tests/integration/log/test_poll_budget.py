@@ -11,8 +11,8 @@ from tests.support.streams import watching
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually, within
 
-POLLS = 5
-STREAMS = 40  # a busy machine takes a minute for so many turns
+POLLS = 4
+STREAMS = 16
 
 
 async def test_answers_reach_more_parked_streams_than_there_are_polls(
