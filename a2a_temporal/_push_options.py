@@ -30,10 +30,8 @@ class PushOptions:
         signing_keys: Keys of the signature headers, ``whsec_`` and base64 or any text; each of them
             signs, so that receivers can change over from one to the next. None, no signature.
         maximum_configs: The most configs one task may have.
-        concurrency: Deliveries a worker makes at once; as many more may wait for a place, and half
-            as many for the next event of a task that is at work. So push notifications take no more
-            of its activity slots than two and a half times this. Receivers that failed last share
-            half of the places.
+        concurrency: Slots of a worker for deliveries; they are slots of a task queue of their own,
+            so agents' turns keep theirs. Receivers that failed last share half of them.
         show_secrets: Answer the owner of a config with its token and credentials in clear, as A2A
             before 1.1 allows, instead of with ``[redacted]``.
     """

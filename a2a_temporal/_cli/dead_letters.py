@@ -19,8 +19,13 @@ from temporalio.service import RPCError, RPCStatusCode
 from a2a_temporal._executions import OPEN, OPEN_STATUSES, described, listed
 from a2a_temporal._log import wire
 from a2a_temporal._log.reading import NoTaskError, converter_of
-from a2a_temporal._worker.push_lane import Lane, PushEnd, PushStart, parse_lanes
-from a2a_temporal._worker.push_log import Position, PushLog, PushLogs, present_configs
+from a2a_temporal._worker.push.contract import Delivery, PushEnd, PushStart, parse_deliveries
+from a2a_temporal._worker.push.notifications import (
+    NotificationLog,
+    NotificationLogs,
+    Position,
+    present_configs,
+)
 
 _RPC_TIMEOUT = timedelta(seconds=10)
 _FAILED = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_FAILED
@@ -99,11 +104,11 @@ async def redeliver(client: Client, task_id: str, config_ids: Sequence[str] = ()
         await running.signal(wire.PUSH_REDELIVER_SIGNAL, sorted(chosen), rpc_timeout=_RPC_TIMEOUT)
     else:
         start = await _start(client, latest.execution)
-        lanes = await _lanes_left(client, latest.execution)
-        for lane in lanes:
-            if lane.config_id in chosen:
-                lane.given_up = lane.failing_since = ""
-        again = replace(start, configs={}, previous="", lanes=lanes, closing=True)
+        deliveries = await _deliveries_left(client, latest.execution)
+        for delivery in deliveries:
+            if delivery.config_id in chosen:
+                delivery.given_up = delivery.failing_since = ""
+        again = replace(start, configs={}, previous="", deliveries=deliveries, closing=True)
         await _deliver(client, again, latest.task_queue)
     return True
 
@@ -120,25 +125,25 @@ async def _deliver(client: Client, start: PushStart, task_queue: str) -> None:
     )
 
 
-async def _of(client: Client, delivery: WorkflowExecutionInfo) -> list[DeadLetters]:
+async def _of(client: Client, child: WorkflowExecutionInfo) -> list[DeadLetters]:
     """Return what a delivery workflow has given up, but for configs that are deleted."""
-    ended = delivery.status not in OPEN_STATUSES
-    if ended and delivery.status != _FAILED:
+    ended = child.status not in OPEN_STATUSES
+    if ended and child.status != _FAILED:
         return []
-    start = await _start(client, delivery.execution)
+    start = await _start(client, child.execution)
     found: list[DeadLetters] = []
-    for lane in await _lanes_given_up(client, delivery):
-        log = await _log(client, start.task_id, lane.position.run_id, start.run_id)
-        push = (await present_configs(client, log)).get(lane.config_id) if log else None
-        if log is not None and (push is None or push.since != lane.since):
+    for delivery in await _given_up(client, child):
+        log = await _log(client, start.task_id, delivery.position.run_id, start.run_id)
+        push = (await present_configs(client, log)).get(delivery.config_id) if log else None
+        if log is not None and (push is None or push.since != delivery.since):
             continue
         found.append(
             DeadLetters(
                 task_id=start.task_id,
-                config_id=lane.config_id,
-                reason=lane.given_up,
-                since=lane.failing_since,
-                missed=len(log.pending(push, lane.position)) if log and push else None,
+                config_id=delivery.config_id,
+                reason=delivery.given_up,
+                since=delivery.failing_since,
+                missed=len(log.pending(push, delivery.position)) if log and push else None,
                 ended=ended,
             )
         )
@@ -171,8 +176,8 @@ async def _tell(client: Client, task_id: str, config_ids: set[str]) -> None:
     if log is None:
         return
     task = await _latest_run(client, task_id)
-    lanes = [
-        Lane(
+    deliveries = [
+        Delivery(
             config_id,
             push.since,
             push.revision,
@@ -185,14 +190,14 @@ async def _tell(client: Client, task_id: str, config_ids: set[str]) -> None:
         task_id=task_id,
         run_id=log.first_run_id,
         number=1,
-        lanes=lanes,
+        deliveries=deliveries,
         closing=True,
         search_attributes=log.state.start.search_attributes,
     )
     await _deliver(client, start, task.task_queue)
 
 
-async def _untold_log(client: Client, task_id: str) -> PushLog | None:
+async def _untold_log(client: Client, task_id: str) -> NotificationLog | None:
     """Read the log of a task that has ended without ever having a delivery workflow."""
     try:
         task = await _latest_run(client, task_id)
@@ -206,10 +211,10 @@ async def _untold_log(client: Client, task_id: str) -> PushLog | None:
     return log if log is not None and log.closed else None
 
 
-async def _log(client: Client, task_id: str, *run_ids: str) -> PushLog | None:
+async def _log(client: Client, task_id: str, *run_ids: str) -> NotificationLog | None:
     """Read a task's log; ``None`` when it is no longer there."""
     try:
-        return await PushLogs().read(client, task_id, run_ids=run_ids, thoroughly=True)
+        return await NotificationLogs().read(client, task_id, run_ids=run_ids, thoroughly=True)
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
             return None
@@ -246,12 +251,12 @@ async def _latest_run(client: Client, workflow_id: str) -> WorkflowExecutionInfo
     return found.workflow_execution_info
 
 
-async def _lanes_given_up(client: Client, delivery: WorkflowExecutionInfo) -> list[Lane]:
-    if wire.PUSH_MEMO not in delivery.memo.fields:
+async def _given_up(client: Client, child: WorkflowExecutionInfo) -> list[Delivery]:
+    if wire.PUSH_MEMO not in child.memo.fields:
         return []
-    payload = delivery.memo.fields[wire.PUSH_MEMO]
-    (lanes,) = await converter_of(client, delivery.execution.workflow_id).decode([payload])
-    return parse_lanes(lanes)
+    payload = child.memo.fields[wire.PUSH_MEMO]
+    (deliveries,) = await converter_of(client, child.execution.workflow_id).decode([payload])
+    return parse_deliveries(deliveries)
 
 
 async def _start(client: Client, run: WorkflowExecution) -> PushStart:
@@ -263,11 +268,11 @@ async def _start(client: Client, run: WorkflowExecution) -> PushStart:
     raise LookupError(f"workflow {run.workflow_id!r} has no history")
 
 
-async def _lanes_left(client: Client, run: WorkflowExecution) -> list[Lane]:
+async def _deliveries_left(client: Client, run: WorkflowExecution) -> list[Delivery]:
     workflow = client.get_workflow_handle(run.workflow_id, run_id=run.run_id)
     try:
         await workflow.result(rpc_timeout=_RPC_TIMEOUT)
     except WorkflowFailureError as error:
         if isinstance(error.cause, ApplicationError) and error.cause.details:
-            return PushEnd.parse(error.cause.details[0]).lanes
+            return PushEnd.parse(error.cause.details[0]).deliveries
     return []

@@ -11,7 +11,7 @@ CANCEL_AGENT_ACTIVITY: Final = "a2a_cancel_agent"
 PUSH_WORKFLOW: Final = "A2APush"
 LATE_CONFIGS_WORKFLOW: Final = "A2APushConfigs"
 PUSH_DELIVER_ACTIVITY: Final = "a2a_push_deliver"
-PUSH_SURVEY_ACTIVITY: Final = "a2a_push_survey"
+PUSH_LOG_END_ACTIVITY: Final = "a2a_push_log_end"
 PUSH_RESUME_ACTIVITY: Final = "a2a_push_resume"
 
 MESSAGE_SIGNAL: Final = "a2a_message"
@@ -46,7 +46,7 @@ TASK_QUERY: Final = "a2a_task"
 WAITS: Final = "waits"
 """Key of a start's request: how many seconds its caller waits for a Message; null for ever."""
 
-PUSH_POKE_SIGNAL: Final = "a2a_push_poke"
+PUSH_NOTIFY_SIGNAL: Final = "a2a_push_notify"
 PUSH_REDELIVER_SIGNAL: Final = "a2a_push_redeliver"
 PUSH_MEMO: Final = "a2a_push"
 PUSH_QUERY: Final = "a2a_push"
@@ -77,6 +77,11 @@ SEARCH_ATTRIBUTES: Final[dict[str, str]] = {
 def push_workflow_id(task_id: str, number: int) -> str:
     """Return the id of the ``number``-th delivery workflow of a task."""
     return f"{task_id}/push/{number}"
+
+
+def push_task_queue(task_queue: str) -> str:
+    """Return the task queue of the deliveries of tasks that run on a task queue."""
+    return f"{task_queue}/push"
 
 
 def late_configs_id(task_id: str, number: int) -> str:

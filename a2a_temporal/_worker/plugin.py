@@ -27,11 +27,12 @@ from a2a_temporal._worker.agent.activity import AgentActivities
 from a2a_temporal._worker.agent.sending import ENTRY_LIMIT_BYTES, entry_limit
 from a2a_temporal._worker.agent.threads import note_threads
 from a2a_temporal._worker.agent.workflow import AgentWorkflow
-from a2a_temporal._worker.late_configs_workflow import LateConfigsWorkflow
 from a2a_temporal._worker.options import OPTIONS_FUNCTION, AgentOptions
-from a2a_temporal._worker.push_activity import PushActivities
-from a2a_temporal._worker.push_child import SettledPush
-from a2a_temporal._worker.push_workflow import PUSH_OPTIONS_FUNCTION, PushWorkflow
+from a2a_temporal._worker.push.activities import PushActivities
+from a2a_temporal._worker.push.child import PushInboundInterceptor
+from a2a_temporal._worker.push.late_configs import LateConfigsWorkflow
+from a2a_temporal._worker.push.worker import delivering
+from a2a_temporal._worker.push.workflow import PUSH_OPTIONS_FUNCTION, PushWorkflow
 from a2a_temporal._worker.task.activities import TaskActivityInboundInterceptor
 from a2a_temporal._worker.task.budget import PAYLOAD_LIMITS_FUNCTION, PayloadLimits
 from a2a_temporal._worker.task.inbound import TaskInboundInterceptor
@@ -76,7 +77,7 @@ class _PushInterceptor(Interceptor):
         self, input: WorkflowInterceptorClassInput
     ) -> type[WorkflowInboundInterceptor] | None:
         input.unsafe_extern_functions[PUSH_OPTIONS_FUNCTION] = lambda: self._options
-        return SettledPush
+        return PushInboundInterceptor
 
 
 class A2APlugin(SimplePlugin):
@@ -100,13 +101,9 @@ class A2APlugin(SimplePlugin):
         push: PushOptions | None = None,
     ) -> None:
         self._options = options or AgentOptions()
-        push = push or PushOptions()
-        deliveries = PushActivities(push)
-        activities: list[Callable[..., Any]] = [
-            deliveries.deliver,
-            deliveries.survey,
-            deliveries.resume,
-        ]
+        self._push_options = push or PushOptions()
+        self._push = PushActivities(self._push_options)
+        activities: list[Callable[..., Any]] = [self._push.log_end, self._push.resume]
         workflows: list[type] = [PushWorkflow, LateConfigsWorkflow]
         self._agent: AgentActivities | None = None
         if agent_executor is not None:
@@ -121,7 +118,7 @@ class A2APlugin(SimplePlugin):
             workflows=workflows,
             workflow_runner=_pass_through,
             # Outermost first: a run is settled after its task has got its end.
-            interceptors=[_PushInterceptor(push), self._tasks],
+            interceptors=[_PushInterceptor(self._push_options), self._tasks],
         )
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
@@ -138,10 +135,11 @@ class A2APlugin(SimplePlugin):
         return config
 
     async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:
-        """Watch over the threads of turns while the worker runs, and let none of them hang."""
+        """Deliver push notifications and watch over the threads of turns while the worker runs."""
         note_threads()
         try:
-            await super().run_worker(worker, next)
+            async with delivering(worker, self._push, slots=self._push_options.concurrency):
+                await super().run_worker(worker, next)
         finally:
             if self._agent is not None:
                 await self._agent.completions.flush()

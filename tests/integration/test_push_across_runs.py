@@ -101,6 +101,8 @@ async def test_a_task_may_be_reset_to_the_same_place_again_and_again(
         place = await eventually(lambda: last_completed_task(cluster, task["id"]), within=30)
         for number in (2, 3, 4):
             await reset_to(cluster, task["id"], place)
+            child = wire.push_workflow_id(task["id"], number)
+            await eventually(lambda child=child: cluster.known_to_temporal(child), within=30)
             told = ["INPUT_REQUIRED"] * number
             await eventually(lambda told=told: receiver.states()[2:] == told, within=30)
         await cluster.caller.send_task("answer", task_id=task["id"])

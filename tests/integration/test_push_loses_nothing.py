@@ -2,8 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -12,10 +11,10 @@ from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRespons
 from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
-from a2a_temporal._worker.push_activity import PushActivities
-from a2a_temporal._worker.push_lane import Delivered, Delivery, Question
-from a2a_temporal._worker.push_log import Position
-from a2a_temporal._worker.push_room import PushRoom
+from a2a_temporal._worker.push.activities import PushActivities
+from a2a_temporal._worker.push.contract import DeliverInput, DeliverResult, LogEndInput
+from a2a_temporal._worker.push.notifications import Notification, Position
+from a2a_temporal._worker.push.request import Receiver
 from tests.support.hook import hook
 from tests.support.push_tasks import CONFIG, PUSH, Submitted, submitted
 from tests.support.temporal_server import TemporalServer
@@ -29,21 +28,22 @@ async def client(temporal: TemporalServer) -> Client:
     return await temporal.client()
 
 
-async def test_what_is_written_while_a_delivery_waits_for_its_place_is_told_by_the_next(
+async def test_what_is_written_while_a_delivery_sends_is_told_by_the_next(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     activities = PushActivities(PUSH)
     async with hook() as receiver:
         task = await submitted(client, receiver)
 
-        @asynccontextmanager
-        async def place(room: PushRoom, *, failing: bool) -> AsyncGenerator[bool]:
+        send = Receiver.send
+
+        async def send_late(to: Receiver, notification: Notification) -> None:
             await task.terminate()
-            await _survey(task, activities)
-            yield True
+            await _log_end(task, activities)
+            await send(to, notification)
 
         with monkeypatch.context() as patched:
-            patched.setattr(PushRoom, "place", place)
+            patched.setattr(Receiver, "send", send_late)
             first = await _deliver(task, activities)
         assert receiver.states() == ["SUBMITTED"]
         last = await _deliver(task, activities, first.position, closing=True)
@@ -70,10 +70,10 @@ async def test_an_end_that_temporal_is_slow_to_tell_is_seen(
     activities = PushActivities(PUSH)
     async with hook() as receiver:
         task = await submitted(client, receiver)
-        assert await _survey(task, activities) == "open"
+        assert await _log_end(task, activities) == "open"
         _hold_up(client, monkeypatch)
         await task.terminate()
-        assert await _survey(task, activities) == "closed"
+        assert await _log_end(task, activities) == "closed"
 
 
 async def test_who_reads_a_long_log_says_all_the_while_that_it_lives(
@@ -126,17 +126,19 @@ async def _deliver(
     *,
     closing: bool = False,
     heartbeat: Callable[..., None] | None = None,
-) -> Delivered:
+) -> DeliverResult:
     """Make one delivery, as a worker does on behalf of a delivery workflow."""
     begin = position or Position(task.run_id)
-    delivery = Delivery(task.task_id, task.run_id, CONFIG, since=1, position=begin, closing=closing)
+    given = DeliverInput(
+        task.task_id, task.run_id, CONFIG, since=1, position=begin, closing=closing
+    )
     environment = ActivityEnvironment(task.client)
     environment.on_heartbeat = heartbeat or environment.on_heartbeat
-    return await within(20, environment.run(activities.deliver, delivery), what="the delivery")
+    return await within(20, environment.run(activities.deliver, given), what="the delivery")
 
 
-async def _survey(task: Submitted, activities: PushActivities) -> str:
-    """Ask for the end of the log, likewise."""
-    question = Question(task.task_id, task.run_id, number=1)
-    running = ActivityEnvironment(task.client).run(activities.survey, question)
-    return (await within(20, running, what="the survey")).end
+async def _log_end(task: Submitted, activities: PushActivities) -> str:
+    """Ask for the end of the log in the same way."""
+    given = LogEndInput(task.task_id, task.run_id, number=1)
+    running = ActivityEnvironment(task.client).run(activities.log_end, given)
+    return (await within(20, running, what="the end of the log")).end

@@ -118,7 +118,7 @@ class TaskOutboundInterceptor(WorkflowOutboundInterceptor):
 
     async def signal_external_workflow(self, input: SignalExternalWorkflowInput) -> None:
         """Signal another workflow if the arguments can leave with this workflow task."""
-        own = input.signal == wire.PUSH_POKE_SIGNAL
+        own = input.signal == wire.PUSH_NOTIFY_SIGNAL
         _check(input.args, f"The input of signal {input.signal!r}", own=own)
         _note(own=own)
         await super().signal_external_workflow(input)

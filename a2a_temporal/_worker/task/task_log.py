@@ -32,7 +32,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log.payloads import plain_json
     from a2a_temporal._log.protojson import StreamEvent, event_to_json, to_json
     from a2a_temporal._log.state import LogState, agent_message, begin, snapshot, state_name
-    from a2a_temporal._worker.push_child import PushChild
+    from a2a_temporal._worker.push.child import PushChild
     from a2a_temporal._worker.task.budget import WorkflowTaskBudget
 
 _STATE = SearchAttributeKey.for_keyword(wire.STATE_ATTRIBUTE)
@@ -206,7 +206,7 @@ class TaskLog:
             workflow.logger.warning("Skipped a malformed %s signal", wire.PUSH_CONFIG_SIGNAL)
             return
         fold(self.state, entry)
-        self._push.notice()
+        self._push.notify()
 
     def _on_index(self, *_: Any) -> None:
         """Begin to index a task that began before the namespace had the search attributes."""
@@ -237,7 +237,7 @@ class TaskLog:
 
     def _folded(self) -> None:
         self._index()
-        self._push.notice()
+        self._push.notify()
 
     def _index(self) -> None:
         """Let visibility find the task by its present status."""

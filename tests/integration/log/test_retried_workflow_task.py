@@ -32,7 +32,7 @@ from a2a_temporal._log.protojson import event_to_json
 from a2a_temporal._log.reading import history_events
 from a2a_temporal._server.parked import read_waiting
 from a2a_temporal._server.resume import CURSOR_PARAMETER, URI
-from a2a_temporal._worker.push_log import PushLog
+from a2a_temporal._worker.push.notifications import NotificationLog
 from tests.support.in_process import Served, agent_worker, new_task_queue, served
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import within
@@ -97,7 +97,7 @@ async def test_a_receiver_is_told_of_an_event_that_takes_such_an_id(
         workflow = client.get_workflow_handle(task_id)
         await workflow.signal(wire.PUSH_CONFIG_SIGNAL, _CONFIG)
         await _fail_workflow_task(client, agent, task_id)
-        log = PushLog(client, task_id, (await workflow.describe()).run_id)
+        log = NotificationLog(client, task_id, (await workflow.describe()).run_id)
         await log.read()
         (receiver,) = log.configs.values()
         told = log.next

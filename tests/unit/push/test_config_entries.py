@@ -112,10 +112,11 @@ def test_a_malformed_entry_is_skipped(fields: dict[str, Any]) -> None:
 def test_names_that_stand_in_running_workflows() -> None:
     assert wire.PUSH_WORKFLOW == "A2APush"
     assert wire.PUSH_CONFIG_SIGNAL == "a2a_push_config"
-    assert wire.PUSH_POKE_SIGNAL == "a2a_push_poke"
+    assert wire.PUSH_NOTIFY_SIGNAL == "a2a_push_notify"
     assert wire.PUSH_REDELIVER_SIGNAL == "a2a_push_redeliver"
     assert wire.PUSH_DELIVER_ACTIVITY == "a2a_push_deliver"
-    assert wire.PUSH_SURVEY_ACTIVITY == "a2a_push_survey"
+    assert wire.PUSH_LOG_END_ACTIVITY == "a2a_push_log_end"
     assert wire.PUSH_RESUME_ACTIVITY == "a2a_push_resume"
     assert wire.push_workflow_id("task", 2) == "task/push/2"
+    assert wire.push_task_queue("reports") == "reports/push"
     assert wire.SEARCH_ATTRIBUTES[wire.STATE_ATTRIBUTE] == "Keyword"

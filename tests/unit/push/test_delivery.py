@@ -16,14 +16,14 @@ from cryptography.x509.oid import NameOID
 
 from a2a_temporal import PushOptions
 from a2a_temporal._net import UrlGuard
-from a2a_temporal._worker.push_log import Notice, Position, child_traceparent
-from a2a_temporal._worker.push_request import NotDeliveredError, Receiver, new_connection
+from a2a_temporal._worker.push.notifications import Notification, Position, child_traceparent
+from a2a_temporal._worker.push.request import NotDeliveredError, Receiver, new_connection
 from tests.support.hook import NEVER, Answer, Hook, hook
 
 NAME = "hooks.example.com"
 EVENT = TaskStatusUpdateEvent(task_id="t", context_id="c")
 EVENT.status.state = TaskState.TASK_STATE_WORKING
-NOTICE = Notice(Position("run", 5), Position("run", 5, 1), EVENT, {"c": 1}, "")
+NOTIFICATION = Notification(Position("run", 5), Position("run", 5, 1), EVENT, {"c": 1}, "")
 OPTIONS = PushOptions(timeout=datetime.timedelta(seconds=1))
 LONG = OPTIONS.maximum_interval
 
@@ -49,7 +49,7 @@ async def test_it_connects_to_the_checked_address_and_names_the_host() -> None:
         hook() as there,
         receiver(f"http://{NAME}:{there.port}/a?b=c", "127.0.0.1") as one,
     ):
-        await one.tell(NOTICE)
+        await one.send(NOTIFICATION)
         (received,) = there.taken
         assert received.headers["host"] == f"{NAME}:{there.port}"
         assert received.path == "/a?b=c"
@@ -71,7 +71,7 @@ async def test_no_log_line_quotes_path_or_credentials_of_a_receiver(
         one.config.token = "hunter4"
         one.config.authentication.scheme = "Bearer"
         one.config.authentication.credentials = "hunter5"
-        await one.tell(NOTICE)
+        await one.send(NOTIFICATION)
         assert there.taken[0].path == "/hunter2?key=hunter3"
         assert there.taken[0].headers["authorization"] == "Bearer hunter5"
     assert "httpcore" in caplog.text
@@ -83,7 +83,7 @@ async def test_another_checked_address_is_tried_when_the_first_refuses() -> None
         hook() as there,
         receiver(f"http://{NAME}:{there.port}/", "127.0.0.9", "127.0.0.1") as one,
     ):
-        await one.tell(NOTICE)
+        await one.send(NOTIFICATION)
         assert len(there.taken) == 1
 
 
@@ -103,7 +103,7 @@ async def test_a_failure_says_host_and_reason(answer: Answer, text: str, final: 
     ):
         there.script = lambda _: answer
         with pytest.raises(NotDeliveredError) as failure:
-            await one.tell(NOTICE)
+            await one.send(NOTIFICATION)
         assert str(failure.value) == f"{NAME} {text}"
         assert failure.value.final is final
 
@@ -115,12 +115,12 @@ async def test_retry_after_is_heard() -> None:
     ):
         there.script = lambda _: Answer(status=503, headers={"retry-after": "7"})
         with pytest.raises(NotDeliveredError) as failure:
-            await one.tell(NOTICE)
+            await one.send(NOTIFICATION)
         assert failure.value.retry_after == datetime.timedelta(seconds=7)
         for much in ("9" * 20, "9" * 5000):
             there.script = lambda _, much=much: Answer(status=503, headers={"retry-after": much})
             with pytest.raises(NotDeliveredError) as failure:
-                await one.tell(NOTICE)
+                await one.send(NOTIFICATION)
             assert (failure.value.retry_after or LONG) >= LONG
 
 
@@ -133,10 +133,10 @@ async def test_tls_checks_the_certificate_against_the_name(tmp_path: Path) -> No
             url = f"https://{NAME}:{there.port}/"
             async with receiver(url, "127.0.0.1", verify=client) as one:
                 if taken:
-                    await one.tell(NOTICE)
+                    await one.send(NOTIFICATION)
                 else:
                     with pytest.raises(NotDeliveredError):
-                        await one.tell(NOTICE)
+                        await one.send(NOTIFICATION)
             assert len(there.seen) == taken
         finally:
             await there.down()

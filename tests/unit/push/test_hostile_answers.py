@@ -16,12 +16,12 @@ from a2a.types.a2a_pb2 import TaskPushNotificationConfig, TaskState, TaskStatusU
 
 from a2a_temporal import PushOptions
 from a2a_temporal._net import UrlGuard
-from a2a_temporal._worker.push_log import Notice, Position
-from a2a_temporal._worker.push_request import NotDeliveredError, Receiver, new_connection
+from a2a_temporal._worker.push.notifications import Notification, Position
+from a2a_temporal._worker.push.request import NotDeliveredError, Receiver, new_connection
 
 EVENT = TaskStatusUpdateEvent(task_id="t", context_id="c")
 EVENT.status.state = TaskState.TASK_STATE_WORKING
-NOTICE = Notice(Position("run", 5), Position("run", 5, 1), EVENT, {"c": 1}, "")
+NOTIFICATION = Notification(Position("run", 5), Position("run", 5, 1), EVENT, {"c": 1}, "")
 OPTIONS = PushOptions(timeout=timedelta(seconds=3))
 LITTLE = 2 * 1024 * 1024
 """Bytes that a socket's buffers and a few reads may hold."""
@@ -94,7 +94,7 @@ def bomb() -> bytes:
 )
 async def test_only_the_status_of_an_answer_counts(pieces: Callable[[], Iterable[bytes]]) -> None:
     async with told(pieces) as (peer, receiver):
-        await receiver.tell(NOTICE)
+        await receiver.send(NOTIFICATION)
         assert peer.sent < LITTLE
 
 
@@ -116,7 +116,7 @@ async def test_an_answer_without_an_end_of_its_headers_is_given_up_early(
     async with told(pieces) as (peer, receiver):
         began = time.process_time()
         with pytest.raises(NotDeliveredError):
-            await receiver.tell(NOTICE)
+            await receiver.send(NOTIFICATION)
         assert peer.sent < LITTLE
         assert time.process_time() - began < OPTIONS.timeout.total_seconds()
 
@@ -124,7 +124,7 @@ async def test_an_answer_without_an_end_of_its_headers_is_given_up_early(
 async def test_a_header_that_comes_drop_by_drop_takes_no_longer_than_the_timeout() -> None:
     async with told(lambda: [OK, *repeat(b"x", 10_000)], pause=0.05) as (_, receiver):
         with pytest.raises(NotDeliveredError, match="did not answer within 3 s"):
-            await receiver.tell(NOTICE)
+            await receiver.send(NOTIFICATION)
 
 
 @pytest.mark.parametrize("encoding", ["gzip, gzip", "zstd"])
@@ -134,7 +134,7 @@ async def test_nothing_of_an_answer_is_unpacked(encoding: str) -> None:
     async with told(lambda: [OK + headers.encode() + packed]) as (peer, receiver):
         tracemalloc.start()
         try:
-            await receiver.tell(NOTICE)
+            await receiver.send(NOTIFICATION)
             _, most = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
@@ -146,5 +146,5 @@ async def test_an_answer_that_switches_protocols_takes_no_notification() -> None
     switching = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n"
     async with told(lambda: [switching, *repeat(bytes(4096), 10_000)]) as (peer, receiver):
         with pytest.raises(NotDeliveredError):
-            await receiver.tell(NOTICE)
+            await receiver.send(NOTIFICATION)
         assert peer.sent < LITTLE

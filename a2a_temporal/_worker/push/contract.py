@@ -1,4 +1,4 @@
-"""What the task's workflow, the delivery workflow and its activities tell each other.
+"""What the task's workflow, the delivery workflow and its activities pass to each other.
 
 Nothing in here is secret: a config's URL and credentials are read from the log where they are used.
 """
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from a2a_temporal._log.state import LogState
-from a2a_temporal._worker.push_log import End, Position
+from a2a_temporal._worker.push.notifications import End, Position
 
 ATTEMPT_SECONDS = 30
 """An attempt that delivers for this long returns and lets another one go on."""
@@ -17,14 +17,14 @@ Configs = dict[str, list[int]]
 
 
 def configs_of(state: LogState) -> Configs:
-    """Return the configs that are set, without what is in them."""
+    """Return the configs that are set, without their contents."""
     return {
         config_id: [push.since, push.revision] for config_id, push in state.push_configs.items()
     }
 
 
 @dataclass
-class Lane:
+class Delivery:
     """How far the deliveries to one config have got.
 
     ``failing_since`` is when its receiver was first found failing, empty while it answers;
@@ -44,8 +44,8 @@ class PushStart:
     """Input of a delivery workflow.
 
     ``run_id`` is the run of the task it belongs to; ``previous`` the delivery workflow that hands
-    its lanes over; ``lanes`` the lanes themselves, where they are known; ``closing`` says that the
-    log ends, so that only what is left is delivered.
+    its deliveries over; ``deliveries`` these themselves, where they are known; ``closing`` says
+    that the log ends, so that only what is left is delivered.
     """
 
     task_id: str
@@ -53,35 +53,35 @@ class PushStart:
     number: int
     configs: Configs = field(default_factory=dict[str, list[int]])
     previous: str = ""
-    lanes: list[Lane] = field(default_factory=list[Lane])
+    deliveries: list[Delivery] = field(default_factory=list[Delivery])
     closing: bool = False
     search_attributes: bool = True
 
 
 @dataclass(frozen=True)
 class PushEnd:
-    """Result of a delivery workflow: what its successor begins with."""
+    """Result of a delivery workflow: what the next one begins with."""
 
-    lanes: list[Lane] = field(default_factory=list[Lane])
+    deliveries: list[Delivery] = field(default_factory=list[Delivery])
 
     @classmethod
     def parse(cls, value: Any) -> "PushEnd":
         """Read it from plain JSON, as the details of a failure hold it."""
-        return cls(parse_lanes(value["lanes"]))
+        return cls(parse_deliveries(value["deliveries"]))
 
 
-def parse_lanes(value: Any) -> list[Lane]:
-    """Read lanes from plain JSON."""
-    lanes = cast("list[dict[str, Any]]", value)
+def parse_deliveries(value: Any) -> list[Delivery]:
+    """Read deliveries from plain JSON."""
+    deliveries = cast("list[dict[str, Any]]", value)
     return [
-        Lane(**cast("dict[str, Any]", lane | {"position": Position(**lane["position"])}))
-        for lane in lanes
+        Delivery(**cast("dict[str, Any]", each | {"position": Position(**each["position"])}))
+        for each in deliveries
     ]
 
 
 @dataclass(frozen=True)
-class Delivery:
-    """Input of the delivery activity: one config, and where to begin."""
+class DeliverInput:
+    """Input of the activity that delivers: one config, and where to begin."""
 
     task_id: str
     run_id: str
@@ -91,17 +91,17 @@ class Delivery:
     closing: bool = False
 
 
-Outcome = Literal["delivered", "more", "failed", "busy", "deleted"]
+Outcome = Literal["delivered", "more", "deleted"]
 
 
 @dataclass(frozen=True)
-class Delivered:
-    """Result of the delivery activity.
+class DeliverResult:
+    """Result of the activity that delivers.
 
-    ``delivered``: everything the log holds. ``more``: the attempt had taken long enough.
-    ``failed``: the receiver took some and then failed. ``busy``: this worker already waits for too
-    many receivers. ``deleted``: the config is no longer set. ``closed`` are the configs at the end
-    of the log, where everything up to that end is delivered and the task goes on in no other run.
+    ``delivered``: everything the log holds. ``more``: the attempt had taken long enough, or the
+    receiver took some and then failed. ``deleted``: the config is no longer set. ``closed`` are the
+    configs at the end of the log, where everything up to that end is delivered and the task goes on
+    in no other run.
     """
 
     outcome: Outcome
@@ -110,8 +110,8 @@ class Delivered:
 
 
 @dataclass(frozen=True)
-class Question:
-    """Input of the survey: how does the log go on after the delivery workflow's own run?"""
+class LogEndInput:
+    """Input of the activity that reads how the log goes on after a delivery workflow's own run."""
 
     task_id: str
     run_id: str
@@ -119,7 +119,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Survey:
+class LogEnd:
     """The configs at the present end of the log, and what kind of end it is."""
 
     configs: Configs

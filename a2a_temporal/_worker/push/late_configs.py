@@ -1,4 +1,4 @@
-"""The workflow that takes push configs of a finished task: its history is all there is to it.
+"""The workflow that takes push configs of a finished task: only its history matters.
 
 Readers fold start and signals (:mod:`a2a_temporal._log.late_configs`). Nothing is delivered: all
 events of the task are past.

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Generator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, cast
@@ -25,32 +25,30 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.state import PushConfig
 from a2a_temporal._net import UrlGuard, UrlRefusedError
 from a2a_temporal._push_options import PushOptions
-from a2a_temporal._worker.push_lane import (
+from a2a_temporal._worker.push.contract import (
     ATTEMPT_SECONDS,
-    Delivered,
-    Delivery,
+    DeliverInput,
+    DeliverResult,
+    LogEnd,
+    LogEndInput,
     Outcome,
     PushEnd,
-    Question,
-    Survey,
     configs_of,
-    parse_lanes,
+    parse_deliveries,
 )
-from a2a_temporal._worker.push_log import (
-    Notice,
+from a2a_temporal._worker.push.notifications import (
+    Notification,
+    NotificationLog,
+    NotificationLogs,
     Position,
-    PushLog,
-    PushLogs,
     present_configs,
 )
-from a2a_temporal._worker.push_request import NotDeliveredError, Receiver, new_connection
-from a2a_temporal._worker.push_room import PushRoom
+from a2a_temporal._worker.push.request import NotDeliveredError, Receiver, new_connection
 
 logger = logging.getLogger("a2a_temporal.push")
 
-_BEAT_SECONDS = 3.0
-# What an attempt has told since its last heartbeat is told again when its worker is lost.
-_ATTACHED_SECONDS = 10.0
+_BEAT_SECONDS = 2.0
+_WAIT_SECONDS = 10.0
 _SHORTEST_WAIT = 0.05
 _SHORT_RPC = timedelta(seconds=10)
 _BUSY_PAUSE = timedelta(seconds=2)
@@ -68,19 +66,21 @@ class PushActivities:
     def __init__(self, options: PushOptions, *, guard: UrlGuard | None = None) -> None:
         self._options = options
         self._guard = guard or options.guard()
-        self._logs = PushLogs()
-        self._room = PushRoom(options.concurrency)
+        self._logs = NotificationLogs()
+        self._under_way = 0
+        self._retries = 0
 
     @activity.defn(name=wire.PUSH_DELIVER_ACTIVITY)
-    async def deliver(self, delivery: Delivery) -> Delivered:
-        """Tell one config's receiver what it has not been told yet, in order."""
-        progress = _resumed(delivery.position)
+    async def deliver(self, given: DeliverInput) -> DeliverResult:
+        """Send one config's receiver what it has not got yet, in order."""
+        progress = _resumed(given.position)
         try:
             async with progress.beating():
-                return await self._deliver(delivery, progress)
+                with self._slot(retry=activity.info().attempt > 1):
+                    return await self._deliver(given, progress)
         except asyncio.CancelledError:
-            if progress.position != delivery.position:
-                return Delivered("more", progress.position)
+            if progress.position != given.position:
+                return DeliverResult("more", progress.position)
             if not _is_shutdown():
                 raise
             raise ApplicationError(
@@ -89,17 +89,15 @@ class PushActivities:
                 next_retry_delay=_SOON,
             ) from None
 
-    @activity.defn(name=wire.PUSH_SURVEY_ACTIVITY)
-    async def survey(self, question: Question) -> Survey:
+    @activity.defn(name=wire.PUSH_LOG_END_ACTIVITY)
+    async def log_end(self, given: LogEndInput) -> LogEnd:
         """Read the log to its end and say what end it is."""
         client = activity.client()
-        log = await self._logs.read(
-            client, question.task_id, run_ids=[question.run_id], thoroughly=True
-        )
+        log = await self._logs.read(client, given.task_id, run_ids=[given.run_id], thoroughly=True)
         configs = configs_of(log.state)
-        if log.continued and not (log.closed and await _is_last(client, question)):
-            return Survey(configs, "continued")
-        return Survey(configs, "closed" if log.closed else "open")
+        if log.continued and not (log.closed and await _is_last(client, given)):
+            return LogEnd(configs, "continued")
+        return LogEnd(configs, "closed" if log.closed else "open")
 
     @activity.defn(name=wire.PUSH_RESUME_ACTIVITY)
     async def resume(self, previous: str) -> PushEnd:
@@ -117,64 +115,82 @@ class PushActivities:
             raise
         # Terminated by an operator: it still answers what it knew.
         known = await workflow.query(wire.PUSH_QUERY, rpc_timeout=_SHORT_RPC)
-        return PushEnd(parse_lanes(cast("list[dict[str, Any]]", known)))
+        return PushEnd(parse_deliveries(cast("list[dict[str, Any]]", known)))
 
-    async def _deliver(self, delivery: Delivery, progress: "_Progress") -> Delivered:
+    @contextlib.contextmanager
+    def _slot(self, *, retry: bool) -> Generator[None]:
+        """Count a delivery; puts a retry off while other retries take half of the slots.
+
+        Receivers that hang thus leave slots to the first attempts of others.
+        """
+        if retry and self._retries >= max(1, self._options.concurrency // 2):
+            raise ApplicationError(
+                "The worker waits for too many receivers that have failed already",
+                type=errors.PUSH_FAILED,
+                next_retry_delay=_BUSY_PAUSE,
+                category=ApplicationErrorCategory.BENIGN,
+            )
+        self._under_way += 1
+        self._retries += retry
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            self._retries -= retry
+
+    async def _deliver(self, given: DeliverInput, progress: "_Progress") -> DeliverResult:
         """Deliver what the log holds, and what it gets while the task is at work."""
-        run: _Run | None = None
+        attempt: _Attempt | None = None
         end: Position | None = None
         began = time.monotonic()
         async with contextlib.AsyncExitStack() as connections:
             while True:
-                log = await self._read(delivery, progress.position)
+                log = await self._read(given, progress.position)
                 if log.next == end:
                     await asyncio.sleep(_SHORTEST_WAIT)
-                push = (await present_configs(activity.client(), log)).get(delivery.config_id)
-                if push is None or push.since != delivery.since:
-                    return Delivered("deleted", progress.position)
-                # Both at once: others read on in the same log while this one waits for its place.
-                notices, end = log.pending(push, progress.position), log.next
-                if notices:
-                    if run is None or run.push != push:
-                        run = _Run(self._options, self._guard, push, delivery, progress)
-                        await connections.enter_async_context(run)
-                    async with self._room.place(failing=activity.info().attempt > 1) as has_place:
-                        if not has_place:
-                            return _busy(delivery, progress.position)
-                        outcome = await run.deliver(notices, began + ATTEMPT_SECONDS)
+                push = (await present_configs(activity.client(), log)).get(given.config_id)
+                if push is None or push.since != given.since:
+                    return DeliverResult("deleted", progress.position)
+                # Both at once: others read on in the same log while this one sends.
+                notifications, end = log.pending(push, progress.position), log.next
+                if notifications:
+                    if attempt is None or attempt.push != push:
+                        attempt = _Attempt(self._options, self._guard, push, given, progress)
+                        await connections.enter_async_context(attempt)
+                    outcome = await attempt.deliver(notifications, began + ATTEMPT_SECONDS)
                     if outcome != "delivered":
-                        return Delivered(outcome, progress.position)
-                if not await self._grown(log, began + _ATTACHED_SECONDS):
+                        return DeliverResult(outcome, progress.position)
+                if not await self._grown(log, began + _WAIT_SECONDS):
                     ended = log.closed and not log.continued
-                    return Delivered("delivered", end, configs_of(log.state) if ended else None)
+                    return DeliverResult("delivered", end, configs_of(log.state) if ended else None)
 
-    async def _grown(self, log: PushLog, until: float) -> bool:
+    async def _grown(self, log: NotificationLog, until: float) -> bool:
         """Wait until the log of a task that is at work has grown; says whether it has.
 
-        Only a few deliveries of a worker wait so. The others return and are called again.
+        Only while half of the worker's slots are free. Otherwise the delivery returns, and is
+        started again when the task's workflow says that its log has grown.
         """
         left = until - time.monotonic()
         if left <= 0 or not (log.at_work and log.light):
             return False
-        with self._room.attached() as attached:
-            if not attached:
-                return False
-            growing = asyncio.create_task(log.grown(timedelta(seconds=left)))
-            stopping = asyncio.create_task(activity.wait_for_worker_shutdown())
-            try:
-                await asyncio.wait([growing, stopping], return_when=asyncio.FIRST_COMPLETED)
-                return growing.done() and growing.result()
-            finally:
-                growing.cancel()
-                stopping.cancel()
+        if self._under_way > self._options.concurrency // 2 or activity.info().attempt > 1:
+            return False
+        growing = asyncio.create_task(log.grown(timedelta(seconds=left)))
+        stopping = asyncio.create_task(activity.wait_for_worker_shutdown())
+        try:
+            await asyncio.wait([growing, stopping], return_when=asyncio.FIRST_COMPLETED)
+            return growing.done() and growing.result()
+        finally:
+            growing.cancel()
+            stopping.cancel()
 
-    async def _read(self, delivery: Delivery, position: Position) -> PushLog:
+    async def _read(self, given: DeliverInput, position: Position) -> NotificationLog:
         try:
             return await self._logs.read(
                 activity.client(),
-                delivery.task_id,
-                run_ids=_distinct(position.run_id, delivery.run_id),
-                thoroughly=delivery.closing,
+                given.task_id,
+                run_ids=_distinct(position.run_id, given.run_id),
+                thoroughly=given.closing,
             )
         except RPCError as error:
             if error.status != RPCStatusCode.NOT_FOUND:
@@ -199,7 +215,7 @@ class _Progress:
 
     @contextlib.asynccontextmanager
     async def beating(self) -> AsyncGenerator[None]:
-        """Say it again and again, as whoever says nothing counts as lost."""
+        """Heartbeat all the time: a delivery without heartbeats counts as lost."""
 
         async def beat() -> None:
             while True:
@@ -213,35 +229,36 @@ class _Progress:
             beating.cancel()
 
 
-class _Run:
-    """One attempt at telling one receiver; holds its connection."""
+class _Attempt:
+    """One attempt to deliver to one receiver; holds its connection."""
 
     def __init__(
         self,
         options: PushOptions,
         guard: UrlGuard,
         push: PushConfig,
-        delivery: Delivery,
+        given: DeliverInput,
         progress: _Progress,
     ) -> None:
         self.push = push
         self._options = options
         self._guard = guard
-        self._delivery = delivery
+        self._given = given
         self._progress = progress
         self._stopping = False
         self._connection = contextlib.AsyncExitStack()
         self._receiver: Receiver | None = None
 
-    async def __aenter__(self) -> "_Run":
+    async def __aenter__(self) -> "_Attempt":
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._connection.aclose()
 
-    async def deliver(self, notices: list[Notice], until: float) -> Outcome:
+    async def deliver(self, notifications: list[Notification], until: float) -> Outcome:
+        """Send notifications, until the time is over at the latest."""
         try:
-            return await self._to_the_end(self._tell(notices, until))
+            return await self._to_the_end(self._send(notifications, until))
         except UrlRefusedError as refusal:
             # Read by operators alone, who may know why.
             why = f" ({refusal.__cause__})" if refusal.__cause__ else ""
@@ -249,12 +266,12 @@ class _Run:
         except NotDeliveredError as failure:
             return self._failed(failure)
 
-    async def _to_the_end(self, telling: Coroutine[Any, Any, Outcome]) -> Outcome:
-        """Let a canceled attempt finish the notification under way, lest it be told twice.
+    async def _to_the_end(self, sending: Coroutine[Any, Any, Outcome]) -> Outcome:
+        """Let a canceled attempt finish the notification under way, so that it is sent once.
 
         Not when the worker shuts down: it has waited already.
         """
-        task = asyncio.create_task(telling)
+        task = asyncio.create_task(sending)
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -265,13 +282,13 @@ class _Run:
                 raise
             return await task
 
-    async def _tell(self, notices: list[Notice], until: float) -> Outcome:
+    async def _send(self, notifications: list[Notification], until: float) -> Outcome:
         receiver = await self._connected()
-        for notice in notices:
+        for notification in notifications:
             if self._stopping or activity.is_worker_shutdown() or time.monotonic() > until:
                 return "more"
-            await receiver.tell(notice)
-            self._progress.position = notice.after
+            await receiver.send(notification)
+            self._progress.position = notification.after
             self._progress.beat()
         return "more" if self._stopping else "delivered"
 
@@ -287,13 +304,13 @@ class _Run:
         """End a failed attempt; what it delivered before must not be delivered again."""
         logger.info(
             "Push config %s of task %s, attempt %d: %s",
-            self._delivery.config_id,
-            self._delivery.task_id,
+            self._given.config_id,
+            self._given.task_id,
             activity.info().attempt,
             failure,
         )
-        if self._progress.position != self._delivery.position:
-            return "failed"
+        if self._progress.position != self._given.position:
+            return "more"
         if self._stopping:
             raise asyncio.CancelledError
         self._progress.failures += 1
@@ -309,18 +326,6 @@ class _Run:
             # Receivers fail; that is no news of the worker. The line above says what is to be said.
             category=ApplicationErrorCategory.BENIGN,
         ) from None
-
-
-def _busy(delivery: Delivery, position: Position) -> Delivered:
-    """Leave the slot to others; a lane that is backing off keeps its pace."""
-    if activity.info().attempt == 1 or position != delivery.position:
-        return Delivered("busy", position)
-    raise ApplicationError(
-        "The worker waits for too many receivers already",
-        type=errors.PUSH_FAILED,
-        next_retry_delay=_BUSY_PAUSE,
-        category=ApplicationErrorCategory.BENIGN,
-    )
 
 
 def _resumed(position: Position) -> _Progress:
@@ -343,9 +348,9 @@ def _distinct(*run_ids: str) -> list[str]:
     return list(dict.fromkeys(run_ids))
 
 
-async def _is_last(client: Client, question: Question) -> bool:
+async def _is_last(client: Client, given: LogEndInput) -> bool:
     """Say whether no delivery workflow follows, because the task's next run never got to it."""
-    following = wire.push_workflow_id(question.task_id, question.number + 1)
+    following = wire.push_workflow_id(given.task_id, given.number + 1)
     try:
         await described(client, following, timeout=_SHORT_RPC)
     except RPCError as error:

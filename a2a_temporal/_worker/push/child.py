@@ -1,7 +1,7 @@
-"""The task's end of push notifications: start the delivery workflow and poke it.
+"""The task's end of push notifications: start the delivery workflow and notify it.
 
 Without a config nothing happens at all. With one, the task's workflow never waits for a receiver:
-it starts a child once a run and tells it, at most a few times a second, that the log has grown.
+it starts a child once a run and signals it, a few times a second at most, that the log has grown.
 """
 
 import asyncio
@@ -19,9 +19,9 @@ from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log import wire
     from a2a_temporal._log.state import LogState
-    from a2a_temporal._worker.push_lane import PushStart, configs_of
+    from a2a_temporal._worker.push.contract import PushStart, configs_of
 
-POKE_INTERVAL = timedelta(milliseconds=250)
+NOTIFY_INTERVAL = timedelta(milliseconds=250)
 
 _NUMBER = "push_child"
 
@@ -32,7 +32,7 @@ class PushChild:
     """The delivery workflow as seen by the task's workflow.
 
     Args:
-        state: The folded log; shared, read whenever there is something to tell.
+        state: The folded log; shared, and read whenever the child is notified.
     """
 
     def __init__(self, state: LogState) -> None:
@@ -40,24 +40,24 @@ class PushChild:
         carried = state.start.snapshot or {}
         self._number = int(carried.get(_NUMBER, 0))
         self._previous = ""
-        self._noticed = 0
-        self._told = 0
+        self._grown = 0
+        self._notified = 0
         self._started = False
         self._orphaned = False
         self._running: asyncio.Task[None] | None = None
         self._settling: asyncio.Task[None] | None = None
         _children[workflow.info().run_id] = self
         workflow.register_random_seed_callback(self._note_reset)
-        self.notice()
+        self.notify()
 
     @property
     def carried(self) -> dict[str, int]:
         """What the next run of the task must know (continue-as-new)."""
         return {_NUMBER: self._number}
 
-    def notice(self) -> None:
-        """Take note that the log has grown."""
-        self._noticed += 1
+    def notify(self) -> None:
+        """Have the child learn that the log has grown."""
+        self._grown += 1
         if self._running is None and self._state.push_configs:
             self._take_number()
             self._running = asyncio.create_task(self._run())
@@ -68,7 +68,7 @@ class PushChild:
         return self._running is None or (self._started and not self._orphaned)
 
     async def settle(self) -> None:
-        """Wait until the child exists; to be canceled stops only the waiting."""
+        """Wait until the child exists. A cancel stops only the waiting."""
         while not self.settled:
             if self._settling is None or self._settling.done():
                 self._settling = asyncio.create_task(self._settle())
@@ -81,34 +81,34 @@ class PushChild:
 
     async def _run(self) -> None:
         await self._start()
-        poked = workflow.now()
+        last = workflow.now()
         while True:
-            await workflow.wait_condition(lambda: self._orphaned or self._told != self._noticed)
-            rest = POKE_INTERVAL - (workflow.now() - poked)
+            await workflow.wait_condition(lambda: self._orphaned or self._notified != self._grown)
+            rest = NOTIFY_INTERVAL - (workflow.now() - last)
             if rest > timedelta(0):
                 await asyncio.sleep(rest.total_seconds())
             await workflow.wait_condition(lambda: self._started)
-            poked = workflow.now()
-            self._told = self._noticed
+            last = workflow.now()
+            self._notified = self._grown
             if self._orphaned:
                 await self._replace()
                 continue
             child = workflow.get_external_workflow_handle(self._id)
             try:
-                await child.signal(wire.PUSH_POKE_SIGNAL, configs_of(self._state))
+                await child.signal(wire.PUSH_NOTIFY_SIGNAL, configs_of(self._state))
             except FailureError:
                 workflow.logger.warning("The delivery workflow %s is gone", self._id)
                 self._take_number()
                 await self._start()
 
     def _note_reset(self, seed: int) -> None:
-        """Take note that the run was reset here: the child hears nothing of the new run.
+        """Note that the run was reset here: the child learns nothing of the new run.
 
         A reset gives a run a new random seed, at the same place in each replay of its history.
         """
         if self._running is not None:
             self._orphaned = True
-            self._noticed += 1
+            self._grown += 1
 
     async def _replace(self) -> None:
         """Have the orphaned child hand over to a new one."""
@@ -136,7 +136,7 @@ class PushChild:
         """Start the named child, which takes over from the one before."""
         start = self._state.start
         while True:
-            self._told = self._noticed
+            self._notified = self._grown
             try:
                 await workflow.start_child_workflow(
                     wire.PUSH_WORKFLOW,
@@ -163,7 +163,7 @@ class PushChild:
         self._started = True
 
 
-class SettledPush(WorkflowInboundInterceptor):
+class PushInboundInterceptor(WorkflowInboundInterceptor):
     """Lets no run of a task close before its delivery workflow exists, however the run ends."""
 
     async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
@@ -181,7 +181,7 @@ class SettledPush(WorkflowInboundInterceptor):
 
 
 async def _settled(child: PushChild | None) -> None:
-    """Wait for the child, if there is to be one; the run has got its end, a cancel changes none."""
+    """Wait for the child, if there is to be one; a cancel changes nothing of how the run ends."""
     while child is not None and not child.settled:
         with contextlib.suppress(asyncio.CancelledError):
             await child.settle()

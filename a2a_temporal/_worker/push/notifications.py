@@ -51,7 +51,7 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Notice:
+class Notification:
     """An event to tell, where it stands, to whom, and in which trace."""
 
     position: Position
@@ -61,7 +61,7 @@ class Notice:
     traceparent: str
 
 
-class PushLog:
+class NotificationLog:
     """Reads a task's log from the start of a run, and on from there with every further call.
 
     Args:
@@ -89,7 +89,7 @@ class PushLog:
         self._client = client
         self._state: LogState | None = None
         self._runs = {run_id: 0}
-        self._notices: list[Notice] = []
+        self._notifications: list[Notification] = []
         self._bytes = 0
         self._token = b""
         self._size = PageSize(_PAGE_EVENTS)
@@ -118,15 +118,15 @@ class PushLog:
         """The configs that are set at the end of what was read."""
         return self.state.push_configs
 
-    def pending(self, push: PushConfig, position: Position) -> list[Notice]:
+    def pending(self, push: PushConfig, position: Position) -> list[Notification]:
         """Return what a receiver has yet to be told from a position on."""
         start = self._order(position)
-        found: list[Notice] = []
-        for notice in reversed(self._notices):
-            if self._order(notice.position) < start:
+        found: list[Notification] = []
+        for notification in reversed(self._notifications):
+            if self._order(notification.position) < start:
                 break
-            if notice.receivers.get(push.config.id) == push.since:
-                found.append(notice)
+            if notification.receivers.get(push.config.id) == push.since:
+                found.append(notification)
         return found[::-1]
 
     @property
@@ -287,7 +287,9 @@ class PushLog:
         for index, each in enumerate(made):
             position = Position(run_id, event.event_id, index)
             after = Position(run_id, event.event_id, index + 1)
-            self._notices.append(Notice(position, after, each, receivers, self._traceparent))
+            self._notifications.append(
+                Notification(position, after, each, receivers, self._traceparent)
+            )
             self._bytes += each.ByteSize()
 
     def _trace(self, request: dict[str, object]) -> None:
@@ -308,15 +310,15 @@ class PushLog:
         return run_id if run_id not in self._runs else ""
 
 
-class PushLogs:
+class NotificationLogs:
     """The logs a worker has read lately, so that the next delivery reads only what is new."""
 
     def __init__(self) -> None:
-        self._logs: OrderedDict[tuple[str, str], PushLog] = OrderedDict()
+        self._logs: OrderedDict[tuple[str, str], NotificationLog] = OrderedDict()
 
     async def read(
         self, client: Client, task_id: str, *, run_ids: Sequence[str], thoroughly: bool = False
-    ) -> PushLog:
+    ) -> NotificationLog:
         """Return a task's log as it is now, from the first of the runs that still exists.
 
         Raises:
@@ -331,7 +333,9 @@ class PushLogs:
                     raise
         return await self._read(client, task_id, run_ids[-1], thoroughly)
 
-    async def _read(self, client: Client, task_id: str, run_id: str, thoroughly: bool) -> PushLog:
+    async def _read(
+        self, client: Client, task_id: str, run_id: str, thoroughly: bool
+    ) -> NotificationLog:
         key = (task_id, run_id)
         log = self._logs.get(key)
         if log is not None:
@@ -341,7 +345,7 @@ class PushLogs:
                 if not log.broken:
                     raise
         if log is None or log.broken:
-            log = self._logs[key] = PushLog(client, task_id, run_id)
+            log = self._logs[key] = NotificationLog(client, task_id, run_id)
             await log.read(thoroughly=thoroughly)
         self._logs.move_to_end(key)
         if not log.light:
@@ -351,7 +355,7 @@ class PushLogs:
         return log
 
 
-async def present_configs(client: Client, log: PushLog) -> dict[str, PushConfig]:
+async def present_configs(client: Client, log: NotificationLog) -> dict[str, PushConfig]:
     """Return the configs of a task as they are now, changes after its end included.
 
     Raises:

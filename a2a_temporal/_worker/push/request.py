@@ -28,7 +28,7 @@ from a2a.types.a2a_pb2 import (
 from a2a_temporal._log.protojson import StreamEvent, to_json
 from a2a_temporal._net import Destination
 from a2a_temporal._push_options import PushOptions
-from a2a_temporal._worker.push_log import Notice, child_traceparent
+from a2a_temporal._worker.push.notifications import Notification, child_traceparent
 from a2a_temporal.push import ID_HEADER, sign
 
 MEDIA_TYPE = "application/a2a+json"
@@ -134,7 +134,7 @@ class Receiver:
     options: PushOptions
     connection: httpcore.AsyncConnectionPool
 
-    async def tell(self, notice: Notice) -> None:
+    async def send(self, notification: Notification) -> None:
         """Post a notification.
 
         Raises:
@@ -142,7 +142,7 @@ class Receiver:
         """
         limit = self.options.timeout.total_seconds()
         try:
-            status, retry_after = await self._post(notice, limit)
+            status, retry_after = await self._post(notification, limit)
         except (httpcore.TimeoutException, asyncio.TimeoutError):
             raise self._failure(f"did not answer within {limit:g} s") from None
         except httpcore.ConnectError:
@@ -155,10 +155,10 @@ class Receiver:
             final = status == _GONE
             raise self._failure(f"answered {status}", final=final, retry_after=retry_after)
 
-    async def _post(self, notice: Notice, limit: float) -> tuple[int, timedelta | None]:
+    async def _post(self, notification: Notification, limit: float) -> tuple[int, timedelta | None]:
         """Return the status of the answer, and the pause it asks for."""
         destination = self.destination
-        body = json.dumps(stream_response(notice.event), ensure_ascii=False).encode()
+        body = json.dumps(stream_response(notification.event), ensure_ascii=False).encode()
         request = httpcore.Request(
             "POST",
             httpcore.URL(
@@ -167,7 +167,7 @@ class Receiver:
                 port=destination.port,
                 target=destination.target,
             ),
-            headers=list(self._headers(body, notice).items()),
+            headers=list(self._headers(body, notification).items()),
             content=body,
             extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), limit)},
         )
@@ -178,8 +178,8 @@ class Receiver:
             await answer.aclose()
         return answer.status, _retry_after(answer)
 
-    def _headers(self, body: bytes, notice: Notice) -> dict[str, str]:
-        position = notice.position
+    def _headers(self, body: bytes, notification: Notification) -> dict[str, str]:
+        position = notification.position
         notification_id = f"{position.run_id}.{position.event_id}.{position.index}"
         headers = {
             "Host": self.destination.host_header,
@@ -188,7 +188,7 @@ class Receiver:
             "Accept-Encoding": "identity",
             "A2A-Version": "1.0",
             "User-Agent": "a2a-temporal",
-            "traceparent": child_traceparent(notice.traceparent),
+            "traceparent": child_traceparent(notification.traceparent),
             ID_HEADER: notification_id,
         }
         authentication = self.config.authentication

@@ -1,0 +1,1 @@
+"""Push notifications: the deliveries of a task, on a task queue of their own."""
