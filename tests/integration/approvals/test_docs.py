@@ -6,11 +6,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from a2a.types import TaskPushNotificationConfig
 from temporalio.client import Client
 
 from a2a_temporal.testing import running_agent, state_of
 from tests.support.calls import refused
+from tests.support.hook import hook
 from tests.support.http_app import in_process
 from tests.support.processes import ROOT
 
@@ -75,6 +78,25 @@ async def test_the_authentication_of_the_bindings_page(
         assert (await caller.raw("GetTask", {"id": "x"})).status_code == 401
         await refused(caller.as_user("ann-token").get("x"), code=-32001)
     await handler.aclose()
+
+
+async def test_the_agent_and_the_receiver_of_the_push_page(
+    skipping: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agents, receivers = (
+        _module(tmp_path, monkeypatch, f"docs_push_{number}", source)
+        for number, source in enumerate(_blocks("push.md"))
+    )
+    async with running_agent(skipping, agents.agent) as agent, hook() as there:
+        config = TaskPushNotificationConfig(url=there.url)
+        await agent.handler.start_task("sales", owner="requester", push_config=config)
+        told = await there.told("COMPLETED")
+    transport = httpx.ASGITransport(app=receivers.app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://receiver") as http:
+        for body, status in ((told.body, 204), (told.body, 204), (told.body + b" ", 403)):
+            answer = await http.post("/hook", content=body, headers=told.headers)
+            assert answer.status_code == status, answer.text
+    assert receivers.seen == {told.headers["webhook-id"]}
 
 
 async def test_the_test_of_the_testing_page(
