@@ -26,6 +26,7 @@ from a2a_temporal._cli.reindexing import UNINDEXED
 from a2a_temporal._cli.stuck_tasks import stuck_tasks
 from a2a_temporal._cli.worker_versions import versions
 from a2a_temporal._connect import check_namespace, connect
+from a2a_temporal._gateway import CALL_TIMEOUT, Gateway
 from a2a_temporal._log.wire import SEARCH_ATTRIBUTES
 from a2a_temporal._server.search_attributes import (
     LATE,
@@ -35,7 +36,6 @@ from a2a_temporal._server.search_attributes import (
 )
 from a2a_temporal.errors import ConnectionSettingsError, TemporalUnreachableError
 
-_CALL = timedelta(seconds=5)
 _SHORT_RETENTION = timedelta(days=3)
 _CLOCK_TOLERANCE = timedelta(seconds=2)
 _CLOCK_WAIT = 3.0
@@ -47,8 +47,8 @@ _SQL_LIMITS = {"Keyword": 10, "Datetime": 3, "KeywordList": 3}
 async def examine(*, profile: str | None, task_queue: str | None) -> AsyncGenerator[Finding]:
     """Run all checks; without a connection only the first."""
     try:
-        client = await connect(profile=profile, connect_timeout=_CALL)
-        namespace = await check_namespace(client, within=_CALL)
+        client = await connect(profile=profile, connect_timeout=CALL_TIMEOUT)
+        namespace = await check_namespace(client, within=CALL_TIMEOUT)
     except (ConnectionSettingsError, TemporalUnreachableError) as error:
         yield Finding(Level.FAIL, "connection", str(error))
         return
@@ -72,7 +72,9 @@ async def examine(*, profile: str | None, task_queue: str | None) -> AsyncGenera
 
 
 async def _connection(client: Client) -> Finding:
-    info = await client.workflow_service.get_system_info(GetSystemInfoRequest(), timeout=_CALL)
+    info = await Gateway(client).call(
+        client.workflow_service.get_system_info, GetSystemInfoRequest()
+    )
     config = client.service_client.config
     security = "TLS" if config.tls or (config.tls is None and config.api_key) else "no TLS"
     key = ", API key" if config.api_key else ""
@@ -103,7 +105,7 @@ async def _retention(client: Client, found: DescribeNamespaceResponse) -> Findin
 async def _search_attributes(client: Client) -> Finding:
     name = "search attributes"
     request = ListSearchAttributesRequest(namespace=client.namespace)
-    answer = await client.operator_service.list_search_attributes(request, timeout=_CALL)
+    answer = await Gateway(client).call(client.operator_service.list_search_attributes, request)
     known = {
         attribute: IndexedValueType.Name(kind).removeprefix("INDEXED_VALUE_TYPE_")
         for attribute, kind in answer.custom_attributes.items()
@@ -127,7 +129,9 @@ async def _search_attributes(client: Client) -> Finding:
 
 async def _full(client: Client, known: dict[str, str], missing: list[str]) -> str:
     """Return that the namespace has no room for what is missing; empty where it has."""
-    cluster = await client.workflow_service.get_cluster_info(GetClusterInfoRequest(), timeout=_CALL)
+    cluster = await Gateway(client).call(
+        client.workflow_service.get_cluster_info, GetClusterInfoRequest()
+    )
     if not cluster.visibility_store.startswith(("sqlite", "mysql", "postgres")):
         return ""
     for kind, most in _SQL_LIMITS.items():
@@ -145,13 +149,13 @@ async def _unindexed(client: Client) -> Finding:
     """Are there open tasks that began before the namespace had the search attributes?"""
     name = "index"
     try:
-        found = await client.count_workflows(UNINDEXED, rpc_timeout=_CALL)
+        found = await Gateway(client).count(UNINDEXED)
     except RPCError as error:
         if error.status != RPCStatusCode.INVALID_ARGUMENT:
             raise
         return Finding(Level.NOTE, name, "not checked: the search attributes are missing")
-    if found.count:
-        return Finding(Level.NOTE, name, f"{found.count} open tasks are not listed. {LATE}")
+    if found:
+        return Finding(Level.NOTE, name, f"{found} open tasks are not listed. {LATE}")
     return Finding(Level.OK, name, "all open tasks of executors are listed")
 
 
@@ -197,14 +201,11 @@ async def _clock(client: Client) -> Finding:
     name = "clock"
     queue = f"a2a-temporal-doctor-{uuid.uuid4()}"
     before = datetime.now(timezone.utc)
-    polling = asyncio.ensure_future(
-        client.workflow_service.poll_activity_task_queue(
-            PollActivityTaskQueueRequest(
-                namespace=client.namespace, task_queue=TaskQueue(name=queue), identity="doctor"
-            ),
-            timeout=_CALL,
-        )
+    request = PollActivityTaskQueueRequest(
+        namespace=client.namespace, task_queue=TaskQueue(name=queue), identity="doctor"
     )
+    poll = Gateway(client).call(client.workflow_service.poll_activity_task_queue, request)
+    polling = asyncio.ensure_future(poll)
     try:
         there = await asyncio.wait_for(_last_access(client, queue), _CLOCK_WAIT)
     except asyncio.TimeoutError:
@@ -236,12 +237,10 @@ async def _last_access(client: Client, queue: str) -> datetime:
 async def _describe(
     client: Client, queue: str, kind: TaskQueueType.ValueType
 ) -> DescribeTaskQueueResponse:
-    return await client.workflow_service.describe_task_queue(
-        DescribeTaskQueueRequest(
-            namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=kind
-        ),
-        timeout=_CALL,
+    request = DescribeTaskQueueRequest(
+        namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=kind
     )
+    return await Gateway(client).call(client.workflow_service.describe_task_queue, request)
 
 
 def _duration(span: timedelta) -> str:

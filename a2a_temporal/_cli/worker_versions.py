@@ -1,7 +1,6 @@
 """Worker versioning as ``doctor`` looks at it: does each version that is to work have a worker?"""
 
 from collections.abc import Collection, Sequence
-from datetime import timedelta
 
 from temporalio.api.deployment.v1 import WorkerDeploymentVersion
 from temporalio.api.enums.v1 import TaskQueueType, VersionDrainageStatus, WorkerVersioningMode
@@ -15,8 +14,8 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._cli.findings import Finding, Level
+from a2a_temporal._gateway import Gateway
 
-_CALL = timedelta(seconds=5)
 _NAME = "versions"
 _CURE = "start such workers again, or move the tasks to another version"
 
@@ -73,7 +72,7 @@ async def _described(client: Client, task_queue: str) -> DescribeTaskQueueRespon
         task_queue=TaskQueue(name=task_queue),
         task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
     )
-    return await client.workflow_service.describe_task_queue(request, timeout=_CALL)
+    return await Gateway(client).call(client.workflow_service.describe_task_queue, request)
 
 
 def _running(queue: DescribeTaskQueueResponse) -> set[Version]:
@@ -94,8 +93,9 @@ async def _draining(client: Client, deployment: str) -> list[Version]:
     request = DescribeWorkerDeploymentRequest(
         namespace=client.namespace, deployment_name=deployment
     )
+    ask = client.workflow_service.describe_worker_deployment
     try:
-        found = await client.workflow_service.describe_worker_deployment(request, timeout=_CALL)
+        found = await Gateway(client).call(ask, request)
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise

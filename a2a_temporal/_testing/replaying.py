@@ -6,7 +6,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHistory
 from temporalio.worker import Replayer
 
-from a2a_temporal._executions import listed
+from a2a_temporal._gateway import Gateway
 
 
 async def replay_all(replayer: Replayer, client: Client, task_queue: str) -> dict[str, Exception]:
@@ -21,7 +21,7 @@ async def replay_all(replayer: Replayer, client: Client, task_queue: str) -> dic
 
 
 async def _histories(client: Client, task_queue: str) -> AsyncIterator[WorkflowHistory]:
-    async for found in listed(client, f"TaskQueue = '{task_queue}'"):
+    async for found in Gateway(client).executions(f"TaskQueue = '{task_queue}'"):
         run = found.execution
         yield await client.get_workflow_handle(run.workflow_id, run_id=run.run_id).fetch_history()
 
