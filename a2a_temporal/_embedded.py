@@ -29,6 +29,7 @@ from temporalio.service import RPCError
 from a2a_temporal import _embedded_state as notes
 from a2a_temporal._connect import connect
 from a2a_temporal._embedded_state import DIRECTORY, EmbeddedState, is_alive
+from a2a_temporal._gateway import Gateway
 from a2a_temporal._log.wire import SEARCH_ATTRIBUTES
 from a2a_temporal._server.search_attributes import register_search_attributes
 
@@ -119,7 +120,7 @@ class EmbeddedTemporal:
         try:
             await self._ready()
             # The --search-attribute flags count for a new database only.
-            await register_search_attributes(await self.client())
+            await register_search_attributes(Gateway(await self.client()))
         except BaseException:
             await self.stop()
             raise

@@ -8,6 +8,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._executions import OPEN, listed
+from a2a_temporal._gateway import Gateway
 from a2a_temporal._log import wire
 from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.reading import NoTaskError, begun, history_events
@@ -34,7 +35,7 @@ async def index_open_tasks(client: Client, stop: asyncio.Event) -> tuple[int, in
     Raises:
         temporalio.service.RPCError: Temporal did not answer, or has no search attributes of tasks.
     """
-    await register_search_attributes(client)
+    await register_search_attributes(Gateway(client))
     asked = left = 0
     async for found in listed(client, f"{_UNINDEXED} AND {_NO_TASKS}"):
         if stop.is_set():

@@ -59,13 +59,7 @@ def check_content(message: Message) -> None:
         InvalidParamsError: A field has a value the protocol does not allow.
     """
     _check_fields(message)
-    values: list[Struct | Value] = [message.metadata]
-    for part in message.parts:
-        if part.HasField("metadata"):
-            values.append(part.metadata)
-        if part.HasField("data"):
-            values.append(part.data)
-    _check_numbers(*values)
+    _check_numbers(*_values_of(message))
 
 
 def check_texts(**values: object) -> None:
@@ -132,13 +126,7 @@ def check_values(request: SendMessageRequest, most: int) -> None:
     )
     if count > most:
         raise too_many_values(most)
-    structs: list[Struct | Value] = [request.metadata, message.metadata]
-    for part in message.parts:
-        if part.HasField("metadata"):
-            structs.append(part.metadata)
-        if part.HasField("data"):
-            structs.append(part.data)
-    check_count(count, structs, most)
+    check_count(count, [request.metadata, *_values_of(message)], most)
 
 
 def check_count(count: int, structs: Sequence[Struct | Value], most: int) -> None:
@@ -155,6 +143,17 @@ def check_count(count: int, structs: Sequence[Struct | Value], most: int) -> Non
             waiting += inner.values() if isinstance(inner, Mapping) else inner
     if count > most:
         raise too_many_values(most)
+
+
+def _values_of(message: Message) -> list[Struct | Value]:
+    """Return the parts of a message that hold any JSON."""
+    values: list[Struct | Value] = [message.metadata]
+    for part in message.parts:
+        if part.HasField("metadata"):
+            values.append(part.metadata)
+        if part.HasField("data"):
+            values.append(part.data)
+    return values
 
 
 def _values_in(value: Struct | Value) -> Sequence[Value] | Mapping[str, Value]:

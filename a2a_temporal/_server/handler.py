@@ -6,9 +6,10 @@ writes into the log, as a workflow start, a signal or a cancel request.
 
 import contextlib
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from a2a.server.context import ServerCallContext
@@ -234,13 +235,9 @@ class TemporalRequestHandler(sdk.RequestHandler):
             yield [places.stamped(LogEvent(sent.reader.taken, before, sent.turn))]
             if over:
                 return
-            async for events in sent.reader.events(lambda state: state.waits_for(sent.turn)):
-                published = _up_to(events, lambda event: _ends_turn(event, sent.turn))
-                ends = _ends_turn(published[-1], sent.turn)
-                yield [places.stamped(_trimmed(event, params)) for event in published]
-                if ends:
-                    return
-                _forget(events, published)
+            made = sent.reader.events(lambda state: state.waits_for(sent.turn))
+            async for events in _until(partial(_ends_turn, sent.turn), made):
+                yield [places.stamped(_trimmed(event, params)) for event in events]
 
     def _sent(
         self, params: SendMessageRequest, context: ServerCallContext, waits: timedelta | None
@@ -283,13 +280,8 @@ class TemporalRequestHandler(sdk.RequestHandler):
         async with entered(self.options.answered_within, subscribed) as (reader, missed):
             if missed is None:
                 yield [places.stamped(_snapshot(reader))]
-            async for events in following(reader, missed or []):
-                published = _up_to(events, _ends_task)
-                ends = _ends_task(published[-1])
-                yield [places.stamped(event) for event in published]
-                if ends:
-                    return
-                _forget(events, published)
+            async for events in _until(_ends_task, following(reader, missed or [])):
+                yield [places.stamped(event) for event in events]
 
     @contextlib.asynccontextmanager
     async def _subscribed(
@@ -455,12 +447,17 @@ def _trimmed(event: LogEvent, params: SendMessageRequest) -> LogEvent:
     return event
 
 
-def _up_to(events: list[LogEvent], last: Callable[[LogEvent], bool]) -> list[LogEvent]:
-    """Return the events up to and with the first that is the last one."""
-    for number, event in enumerate(events, start=1):
-        if last(event):
-            return events[:number]
-    return events
+async def _until(
+    is_last: Callable[[LogEvent], bool], batches: AsyncIterator[list[LogEvent]]
+) -> AsyncIterator[list[LogEvent]]:
+    """Yield events up to and with the last one; none is kept while more is waited for."""
+    async for events in batches:
+        for number, event in enumerate(events, start=1):
+            if is_last(event):
+                yield events[:number]
+                return
+        yield events
+        events.clear()
 
 
 def _snapshot(reader: Reader) -> LogEvent:
@@ -468,17 +465,11 @@ def _snapshot(reader: Reader) -> LogEvent:
     return LogEvent(reader.taken, task, reader.state.status_turn)
 
 
-def _forget(*published: list[LogEvent]) -> None:
-    """Keep nothing of what a stream has published while it waits, maybe for days."""
-    for events in published:
-        events.clear()
-
-
 def _ends_task(event: LogEvent) -> bool:
     return event.state in TERMINAL_STATES
 
 
-def _ends_turn(event: LogEvent, turn: int) -> bool:
+def _ends_turn(turn: int, event: LogEvent) -> bool:
     asks = event.state == TaskState.TASK_STATE_INPUT_REQUIRED and event.turn >= turn
     return asks or _ends_task(event)
 

@@ -11,7 +11,6 @@ from temporalio.api.operatorservice.v1 import (
     AddSearchAttributesRequest,
     ListSearchAttributesRequest,
 )
-from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._gateway import Gateway, with_deadline
@@ -83,7 +82,7 @@ class Registration:
         self._known = await asyncio.shield(self._asking)
 
     async def _ask(self) -> bool:
-        registering = _registered(self._temporal)
+        registering = register_search_attributes(self._temporal)
         known = await with_deadline(2 * self._temporal.timeout, registering)
         self._asked_at = time.monotonic()
         if known and self._known is False:
@@ -104,7 +103,7 @@ class Registration:
             raise
 
 
-async def register_search_attributes(client: Client) -> bool:
+async def register_search_attributes(temporal: Gateway) -> bool:
     """Make sure the namespace knows the search attributes of tasks.
 
     Returns:
@@ -113,10 +112,6 @@ async def register_search_attributes(client: Client) -> bool:
     Raises:
         temporalio.service.RPCError: Temporal did not answer.
     """
-    return await _registered(Gateway(client))
-
-
-async def _registered(temporal: Gateway) -> bool:
     missing = await _missing(temporal)
     if missing is None:
         return await _usable(temporal)

@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 
 from a2a_temporal import connect
+from a2a_temporal._gateway import Gateway
 from a2a_temporal._server.search_attributes import register_search_attributes
 from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
 from tests.support.processes import Process
@@ -29,7 +30,7 @@ async def lonely(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Temp
     """A Temporal with no task in it but those of this file."""
     server = TemporalServer(tmp_path_factory.mktemp("doctor"))
     await server.start()
-    assert await register_search_attributes(await server.client())
+    assert await register_search_attributes(Gateway(await server.client()))
     yield server
     await server.process.put_away()
 

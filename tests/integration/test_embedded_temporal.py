@@ -232,5 +232,5 @@ async def _start_workflow(client: Client) -> None:
     await client.start_workflow(Sleeper.run, id="w", task_queue="nobody")
 
 
-async def _register_nothing(_: Client) -> bool:
+async def _register_nothing(_: object) -> bool:
     return await asyncio.sleep(0, True)

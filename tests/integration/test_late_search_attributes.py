@@ -16,6 +16,7 @@ from temporalio.api.operatorservice.v1 import (
 from temporalio.client import Client
 
 from a2a_temporal import HandlerOptions
+from a2a_temporal._gateway import Gateway
 from a2a_temporal._server.search_attributes import register_search_attributes
 from tests.support.in_process import CALL, Served, agent_worker, new_task_queue, served
 from tests.support.processes import Process
@@ -34,7 +35,7 @@ async def full(tmp_path: Path) -> AsyncIterator[TemporalServer]:
 async def test_five_keywords_are_all_it_takes(full: TemporalServer) -> None:
     client = await full.client()
     await _remove(client, "Theirs0")
-    assert await register_search_attributes(client)
+    assert await register_search_attributes(Gateway(client))
 
 
 async def test_tasks_from_before_the_attributes_are_listed_once_they_are_indexed(
