@@ -17,12 +17,12 @@ from collections.abc import (
 )
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, cast
 
 import grpc
 import grpc.aio
 from a2a.compat.v0_3 import a2a_v0_3_pb2, a2a_v0_3_pb2_grpc
-from a2a.compat.v0_3 import types as types_v0_3
 from a2a.compat.v0_3.extension_headers import LEGACY_HTTP_EXTENSION_HEADER
 from a2a.compat.v0_3.grpc_handler import CompatGrpcHandler
 from a2a.compat.v0_3.proto_utils import ToProto
@@ -46,6 +46,7 @@ from a2a.utils.constants import (
 )
 from a2a.utils.errors import A2AError, InvalidParamsError, VersionNotSupportedError
 from google.protobuf.message import DecodeError
+from google.protobuf.message import Message as ProtobufMessage
 from starlette.authentication import (
     AuthCredentials,
     AuthenticationBackend,
@@ -54,14 +55,14 @@ from starlette.authentication import (
 )
 from starlette.requests import HTTPConnection
 
-from a2a_temporal._aside import aside
+from a2a_temporal._aside import aside, done
 from a2a_temporal._compat import NO_PAGES, CompatHandler, sent_message
 from a2a_temporal._http.authentication import UNAUTHENTICATED
 from a2a_temporal._http.calls import major_minor, served_as_1_0
 from a2a_temporal._http.cards import with_v0_3
-from a2a_temporal._http.extensions import active_extensions
+from a2a_temporal._http.exchange import active_extensions
 from a2a_temporal._server.cards import CardSigner, signed
-from a2a_temporal._server.checks import check_count
+from a2a_temporal._server.checks import too_many_values
 from a2a_temporal._server.errors import UnavailableError, internal_error, masked_handler
 from a2a_temporal._server.handler import TemporalRequestHandler
 
@@ -105,7 +106,8 @@ def create_grpc_server(
     if authentication is not None:
         interceptors = [*interceptors, _Authenticating(authentication)]
         context_builder = context_builder or _AuthenticatedContextBuilder()
-    guard = _Guard(handler.agent_card, handler.options.stream_write_timeout)
+    options = handler.options
+    guard = _Guard(handler.agent_card, options.stream_write_timeout, options.maximum_message_values)
     server = grpc.aio.server(
         interceptors=[*interceptors, guard],
         options=[
@@ -113,7 +115,7 @@ def create_grpc_server(
             ("grpc.max_send_message_length", -1),
         ],
     )
-    masked = _declaring(handler, handler.options.card_signer)
+    masked = _declaring(handler, options.card_signer)
     inner = context_builder or DefaultGrpcServerCallContextBuilder()
     a2a_pb2_grpc.add_A2AServiceServicer_to_server(
         GrpcHandler(masked, _CallContextBuilder(inner, *served_as_1_0(enable_v1_1=enable_v1_1))),
@@ -121,7 +123,6 @@ def create_grpc_server(
     )
     if enable_v0_3:
         compat = _Compat(masked, _CallContextBuilder(inner, PROTOCOL_VERSION_0_3))
-        compat.most_values = handler.options.maximum_message_values
         compat.handler03 = CompatHandler(_declaring(handler, None, enable_v0_3=True))
         a2a_v0_3_pb2_grpc.add_A2AServiceServicer_to_server(compat, server)
     return server
@@ -179,8 +180,6 @@ class _Compat(CompatGrpcHandler):
     It heeds the id that a new push config is given.
     """
 
-    most_values: int
-
     async def SendMessage(
         self,
         request: a2a_v0_3_pb2.SendMessageRequest,
@@ -189,7 +188,7 @@ class _Compat(CompatGrpcHandler):
         """Send."""
 
         async def send(call: ServerCallContext) -> a2a_v0_3_pb2.SendMessageResponse:
-            answer = await self.handler03.on_message_send(await self._read(request), call)
+            answer = await self.handler03.on_message_send(await aside(sent_message, request), call)
             return await aside(ToProto.task_or_message, answer)
 
         return await self._handle_unary(context, send, a2a_v0_3_pb2.SendMessageResponse())
@@ -202,7 +201,7 @@ class _Compat(CompatGrpcHandler):
         """Stream."""
 
         async def send(call: ServerCallContext) -> AsyncIterable[a2a_v0_3_pb2.StreamResponse]:
-            sent = await self._read(request)
+            sent = await aside(sent_message, request)
             async for response in self.handler03.on_message_send_stream(sent, call):
                 yield ToProto.stream_response(response.result)
 
@@ -229,19 +228,6 @@ class _Compat(CompatGrpcHandler):
             await self.abort_context(InvalidParamsError(message=NO_PAGES), context)
         return await super().ListTaskPushNotificationConfig(request, context)
 
-    def _check_count(self, request: a2a_v0_3_pb2.SendMessageRequest) -> None:
-        """Count before the SDK translates, for which each value costs much."""
-        message = request.request
-        structs = [part.data.data for part in message.content if part.HasField("data")]
-        structs += (request.metadata, message.metadata)
-        check_count(len(message.content) + len(message.extensions), structs, self.most_values)
-
-    async def _read(
-        self, request: a2a_v0_3_pb2.SendMessageRequest
-    ) -> types_v0_3.SendMessageRequest:
-        self._check_count(request)
-        return await aside(sent_message, request)
-
 
 @dataclass(frozen=True)
 class _Guard(grpc.aio.ServerInterceptor):
@@ -249,6 +235,7 @@ class _Guard(grpc.aio.ServerInterceptor):
 
     card: AgentCard
     write_timeout: timedelta
+    most_values: int
 
     async def intercept_service(
         self,
@@ -262,14 +249,12 @@ class _Guard(grpc.aio.ServerInterceptor):
         headers = _headers(handler_call_details.invocation_metadata or ())
         active = active_extensions(_requested(headers), self.card)
         metadata = ((_EXTENSIONS, ", ".join(active)),) if active else ()
-        codec = {
-            "request_deserializer": _reading(method.request_deserializer),
-            "response_serializer": method.response_serializer,
-        }
+        codec = {"request_deserializer": None, "response_serializer": method.response_serializer}
+        read = partial(_read, method.request_deserializer, self.most_values)
         if method.response_streaming:
-            streaming: Any = _stream(method.unary_stream, metadata, self.write_timeout)
+            streaming: Any = _stream(method.unary_stream, read, metadata, self.write_timeout)
             return grpc.unary_stream_rpc_method_handler(streaming, **codec)
-        answering: Any = _unary(method.unary_unary, metadata)
+        answering: Any = _unary(method.unary_unary, read, metadata)
         return grpc.unary_unary_rpc_method_handler(answering, **codec)
 
 
@@ -338,60 +323,97 @@ class _AuthenticatedContextBuilder(DefaultGrpcServerCallContextBuilder):
         return built
 
 
-_UNREADABLE = object()
-"""Stands for a request whose bytes are no message."""
+# A value within an object within an object takes this many fields.
+_FIELDS_A_VALUE = 8
 
 
-def _reading(deserialize: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
-    """Let bytes that are no message through: gRPC would name our classes in its refusal."""
+def _read(unpack: Callable[[bytes], Any], most: int, data: bytes) -> Any:
+    """Unpack a request, if it holds few enough values: in memory it is thirty times as large.
 
-    def read(data: bytes) -> Any:
-        try:
-            return deserialize(data)
-        except DecodeError:
-            return _UNREADABLE
-
-    return read
-
-
-async def _check_readable(request: Any, context: "_Context") -> None:
-    if request is _UNREADABLE:
+    Raises:
+        InvalidParamsError: It holds more values than that, or is no message of the method.
+    """
+    kind = cast("type[ProtobufMessage]", unpack.__self__).DESCRIPTOR  # pyright: ignore[reportFunctionMemberAccess] # `Message.FromString`
+    if len(data) > 2 * most and _holds_more(data, kind, most):
+        raise too_many_values(most)
+    try:
+        return unpack(data)
+    except DecodeError as error:  # gRPC would name our classes in its refusal
         text = "The request is not a message of this method"
-        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, text)
+        raise InvalidParamsError(message=text) from error
+
+
+def _holds_more(data: bytes, kind: Any, most: int) -> bool:
+    """Count the repeated fields of a packed message, members of objects among them."""
+    values = fields = at = 0
+    waiting = [(0, len(data), kind)]
+    while waiting:
+        at, end, kind = waiting.pop()
+        while at < end:
+            tag, at = _varint(data, at)
+            field, size = kind.fields_by_number.get(tag >> 3), _SIZES.get(tag & 7, 0)
+            if tag & 7 in (_VARINT, _LENGTH):
+                size, at = _varint(data, at)
+                size *= tag & 7 == _LENGTH
+            if field is not None and field.message_type is not None:
+                waiting.append((at, at + size, field.message_type))
+            at += size
+            fields += 1
+            values += field is not None and field.is_repeated
+            if values > most or fields > _FIELDS_A_VALUE * most:
+                return True
+    return False
+
+
+_VARINT, _LENGTH = 0, 2
+_SIZES = {1: 8, 5: 4}
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the number at a place, and the place behind it; a byte that is missing is 0."""
+    number = shift = 0
+    while True:
+        byte = data[at] if at < len(data) else 0
+        at += 1
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80 or shift > 63:
+            return number, at
 
 
 _Metadata = Sequence[tuple[str, str]]
 _Context = Any
+_Read = Callable[[bytes], Any]
 
 
 def _unary(
-    inner: Callable[[Any, _Context], Awaitable[Any]], metadata: _Metadata
+    inner: Callable[[Any, _Context], Awaitable[Any]], read: _Read, metadata: _Metadata
 ) -> Callable[[Any, _Context], Awaitable[Any]]:
-    async def call(request: Any, context: _Context) -> Any:
+    async def call(data: bytes, context: _Context) -> Any:
         try:
             if metadata:
                 await context.send_initial_metadata(metadata)
-            await _check_readable(request, context)
-            return await inner(request, context)
+            return await inner(await done(len(data), read, data), context)
         except grpc.aio.AbortError:
             raise
         except Exception as error:
-            return await _abort(context, error)
+            await _abort(context, error)
 
     return call
 
 
 def _stream(
     inner: Callable[[Any, _Context], AsyncIterator[Any]],
+    read: _Read,
     metadata: _Metadata,
     write_timeout: timedelta,
 ) -> Callable[[Any, _Context], Awaitable[None]]:
-    async def call(request: Any, context: _Context) -> None:
+    async def call(data: bytes, context: _Context) -> None:
         try:
             if metadata:
                 # At once: a resumed stream may have nothing to say for long.
                 await context.send_initial_metadata(metadata)
-            await _check_readable(request, context)
+            request = await done(len(data), read, data)
             responses = cast("AsyncGenerator[Any]", inner(request, context))
             async for response in responses:
                 if not await _done_within(write_timeout, context.write(response)):
@@ -432,6 +454,8 @@ async def _done_within(limit: timedelta, writing: Awaitable[None]) -> bool:
 
 
 async def _abort(context: _Context, error: Exception) -> None:
+    if isinstance(error, InvalidParamsError):
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, error.message)
     reference = uuid.uuid4().hex[:12]
     logger.error("unexpected error in a gRPC call, reference %s", reference, exc_info=error)
     await context.abort(grpc.StatusCode.INTERNAL, f"Internal error (reference {reference})")

@@ -1,4 +1,4 @@
-"""What stands between the socket and the request handler: limits, versions, streams, health.
+"""What stands between the socket and the request handler: limits, versions, operations, streams.
 
-The SDK's route builders stay in charge of the protocol; these modules mend what they leave open.
+The bindings of version 1.0 are served here; those of 0.3 by the SDK's adapters.
 """

@@ -53,8 +53,13 @@ def _refused(_: HTTPConnection, error: AuthenticationError) -> Response:
     if isinstance(error, _FailedError) and isinstance(error.__cause__, A2AError):
         failed = build_rest_error_payload(error.__cause__)
         return JSONResponse(failed, status_code=failed["error"]["code"])
+    return unauthenticated(UNAUTHENTICATED)
+
+
+def unauthenticated(text: str) -> Response:
+    """Return the answer of HTTP to a call whose caller is not known."""
     return JSONResponse(
-        {"error": {"code": 401, "status": "UNAUTHENTICATED", "message": UNAUTHENTICATED}},
+        {"error": {"code": 401, "status": "UNAUTHENTICATED", "message": text}},
         status_code=401,
         headers={"WWW-Authenticate": "Bearer"},
     )

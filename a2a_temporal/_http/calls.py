@@ -4,7 +4,6 @@ A context builder runs inside the error handling of every transport, so what it 
 right JSON-RPC or REST error.
 """
 
-import logging
 import re
 from collections.abc import Collection
 
@@ -15,12 +14,8 @@ from a2a.utils.errors import A2AError, VersionNotSupportedError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from a2a_temporal._http.enums import check_status_filter
-from a2a_temporal._http.extensions import requested_extensions
-from a2a_temporal._http.files import check_files
+from a2a_temporal._http.exchange import requested_extensions
 from a2a_temporal._server.errors import internal_error
-
-logger = logging.getLogger(__name__)
 
 _VERSION = re.compile(r"(\d+\.\d+)(\.\d+)?")
 
@@ -66,12 +61,8 @@ class CallContextBuilder(ServerCallContextBuilder):
 
         Raises:
             VersionNotSupportedError: The caller speaks a version that is not served.
-            InvalidParamsError: The request names an enum value that does not exist, or holds bytes
-                that are no base64.
         """
         version = self.version(request)
-        check_status_filter(request)
-        check_files(request)
         try:
             context = self._inner.build(request)
         except (A2AError, HTTPException):

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Any
 from urllib.parse import urlsplit
 
+from a2a.auth.user import User
 from a2a.server.request_handlers.response_helpers import agent_card_to_dict
 from a2a.types import AgentCard, AgentInterface
 from a2a.utils.constants import (
@@ -20,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from a2a_temporal._http.texts import with_whole_numbers
+from a2a_temporal._http.bodies import with_whole_numbers
 from a2a_temporal._server.cards import CardSigner, signed
 
 OLD_CARD_PATH = "/.well-known/agent.json"
@@ -64,6 +65,10 @@ class PublicCard:
     def routes(self) -> list[Route]:
         """The well-known path of the specification, and the one of early versions."""
         return [Route(path, self._answer) for path in (AGENT_CARD_WELL_KNOWN_PATH, OLD_CARD_PATH)]
+
+    def is_for_others(self, user: User) -> bool:
+        """Say whether there is an extended card, which this user may not see (A2A 1.0, 13.3)."""
+        return self._card.capabilities.extended_agent_card and not user.is_authenticated
 
     def shown(self, card: AgentCard, headers: Headers) -> AgentCard:
         """Return a card as a client sees it that has sent these headers."""

@@ -7,13 +7,9 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any
 
-from a2a.server.context import ServerCallContext
 from a2a.server.events import Event
-from a2a.server.request_handlers import RequestHandler
 from a2a.types.a2a_pb2 import (
     Message,
-    SendMessageRequest,
-    SubscribeToTaskRequest,
     Task,
     TaskArtifactUpdateEvent,
     TaskStatusUpdateEvent,
@@ -23,9 +19,7 @@ from a2a.utils.errors import A2AError
 from a2a_temporal._aside import done
 from a2a_temporal._http.streams import LINE_ENDS
 from a2a_temporal._log.protojson import to_json
-from a2a_temporal._server.errors import masked_stream
-from a2a_temporal._server.follower import Cursor, LogEvent
-from a2a_temporal._server.handler import TemporalRequestHandler
+from a2a_temporal._server.follower import LogEvent
 from a2a_temporal._server.resume import place_of
 
 _CHUNK_BYTES = 64 * 1024
@@ -49,44 +43,6 @@ def one_line(value: Any) -> bytes:
     """Return a value as JSON that no client takes for several lines."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return (text if text.isascii() else text.translate(LINE_ENDS)).encode()
-
-
-async def events_of_call(
-    handler: RequestHandler,
-    method: str,
-    params: SendMessageRequest | SubscribeToTaskRequest,
-    context: ServerCallContext,
-) -> AsyncGenerator[list[LogEvent]]:
-    """Yield the events of a stream, as many at a time as there are.
-
-    Raises:
-        a2a.utils.errors.A2AError: Whatever is raised is one.
-    """
-    async for events in masked_stream(_events(handler, params, context), where=method):
-        yield events
-
-
-def _events(
-    handler: RequestHandler,
-    params: SendMessageRequest | SubscribeToTaskRequest,
-    context: ServerCallContext,
-) -> AsyncGenerator[list[LogEvent]]:
-    sends = isinstance(params, SendMessageRequest)
-    if isinstance(handler, TemporalRequestHandler):
-        if sends:
-            return handler.message_events(params, context)
-        return handler.task_events(params, context)
-    if sends:
-        return _one_by_one(handler.on_message_send_stream(params, context))
-    return _one_by_one(handler.on_subscribe_to_task(params, context))
-
-
-async def _one_by_one(events: AsyncGenerator[Event]) -> AsyncGenerator[list[LogEvent]]:
-    try:
-        async for event in events:
-            yield [LogEvent(Cursor("", 0, 0), event, 0)]
-    finally:
-        await events.aclose()
 
 
 async def frames(

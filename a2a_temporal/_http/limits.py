@@ -9,13 +9,15 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from a2a_temporal._http.leaving import CLIENT_CLOSED_REQUEST
-
 logger = logging.getLogger(__name__)
 
 _LINGER_BYTES = 64_000_000
 _LINGER_SECONDS = 5.0
 _RECEIVE = "a2a_temporal.receive"
+
+
+CLIENT_CLOSED_REQUEST = 499
+"""Status of an answer that nobody reads."""
 
 
 class BodyTooLargeError(Exception):

@@ -1,8 +1,8 @@
 """Server-sent events for many silent streams: pings, and an end that comes from outside.
 
-The SDK's dispatchers make the events; an `EventStream` sends them in place of the SDK's response,
-whose ping is a process-global 15 s (the official client gives up after 5 s of silence) and which
-costs twice the memory a stream. One task for all streams of an app does the pinging.
+One task for all streams of an app does the pinging. sse-starlette's response has tasks of its own
+for each stream, which cost several times the memory
+(docs/decisions/0006-own-response-for-event-streams.md).
 """
 
 import asyncio
@@ -11,16 +11,10 @@ import math
 import signal
 import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Generator
-from typing import cast
+from typing import Any
 
-from sse_starlette.event import ServerSentEvent
-from sse_starlette.sse import EventSourceResponse
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
-
-from a2a_temporal._http.cutting import cut_off
-from a2a_temporal._http.extensions import cursor_of
-from a2a_temporal._http.texts import with_whole_numbers
 
 _PING = b": ping\r\n\r\n"
 _TICK_SECONDS = 0.25
@@ -29,8 +23,16 @@ LINE_ENDS = str.maketrans({end: f"\\u{ord(end):04x}" for end in "\x85\u2028\u202
 """JSON may hold these as they are, and does so only within its strings; clients built on Python's
 `splitlines` (httpx, so the official one too) take them for the ends of lines."""
 
-SdkEvent = ServerSentEvent | dict[str, str] | str | bytes
-"""What the SDK's dispatchers yield; bytes are encoded already."""
+_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"connection", b"keep-alive"),
+    (b"x-accel-buffering", b"no"),
+]
+
+# How deep a web server's own `send` may lie, and the names under which middleware keeps it.
+_MOST_LAYERS = 50
+_SEND_NAMES = ("send", "_send")
 
 
 class EventStreams:
@@ -57,22 +59,6 @@ class EventStreams:
         self._calls = 0
         self._running: asyncio.Task[None] | None = None
         self.closed = False
-
-    def adopt(
-        self,
-        response: EventSourceResponse,
-        leaving: "asyncio.Future[None]",
-        *,
-        with_ids: bool = False,
-    ) -> "EventStream":
-        """Take over the events and headers of an SDK response.
-
-        Args:
-            response: Made by a dispatcher.
-            leaving: Done when the client has left.
-            with_ids: Send each event's place in the task's log as its `id`.
-        """
-        return EventStream(response, self, leaving, with_ids=with_ids)
 
     @contextlib.contextmanager
     def call(self) -> Generator[None]:
@@ -123,26 +109,25 @@ class EventStream(Response):
 
     A web server waits for its responses before it stops, and a client that still listens would keep
     it waiting: so the end of a stream can come from outside, by `end`.
+
+    Args:
+        events: The bytes to send.
+        streams: All open streams of the app.
+
+    Attributes:
+        leaving: Done when the client has left; set before the response is sent.
     """
 
-    def __init__(
-        self,
-        response: EventSourceResponse,
-        streams: EventStreams,
-        leaving: "asyncio.Future[None]",
-        *,
-        with_ids: bool,
-    ) -> None:
-        super().__init__(status_code=response.status_code)
-        self.raw_headers = response.raw_headers
-        self.background = response.background
+    def __init__(self, events: AsyncIterable[bytes], streams: EventStreams) -> None:
+        # Not the base's: it would make headers of a body that is none.
+        self.status_code = 200
+        self.raw_headers = list(_HEADERS)
+        self.events = events
+        self.leaving: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.last_sent = time.monotonic()
         self.writing_since = math.inf
         self._was_cut = False
-        self._events = events_of(response)
         self._streams = streams
-        self._leaving = leaving
-        self._with_ids = with_ids
         self._sending: asyncio.Task[None] | None = None
         self._pinging: asyncio.Task[None] | None = None
         self._send: Send | None = None
@@ -177,14 +162,12 @@ class EventStream(Response):
             if scope["method"] != "HEAD" and not self._streams.closed:
                 client_left = await self._run(send)
         finally:
-            self._leaving.cancel()
-            await close(self._events)
+            self.leaving.cancel()
+            await _close(self.events)
         if self._was_cut:
-            await cut_off(send)
+            await _cut_off(send)
         elif not client_left:
             await _body(send, b"", more=False)
-        if self.background is not None:
-            await self.background()
 
     async def _run(self, send: Send) -> bool:
         """Send events until they end, `end` is called, or the client leaves (then True)."""
@@ -192,11 +175,11 @@ class EventStream(Response):
         sending = self._sending = asyncio.ensure_future(self._send_events(send))
         self._streams.add(self)
         try:
-            await asyncio.wait({sending, self._leaving}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({sending, self.leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._streams.discard(self)
             self._send = None
-            client_left = self._leaving.done()
+            client_left = self.leaving.done()
             tasks = [task for task in (sending, self._pinging) if task is not None]
             for task in tasks:
                 task.cancel()
@@ -206,8 +189,8 @@ class EventStream(Response):
         return client_left
 
     async def _send_events(self, send: Send) -> None:
-        async for event in self._events:
-            await self._write(send, _encoded(event, with_id=self._with_ids))
+        async for event in self.events:
+            await self._write(send, event)
             # A web server takes what its client can take without a pause, and so may a log give it.
             await asyncio.sleep(0)
 
@@ -219,14 +202,7 @@ class EventStream(Response):
         self.writing_since = math.inf
 
 
-def events_of(response: EventSourceResponse) -> AsyncIterable[SdkEvent]:
-    """Return the events that a dispatcher has put into its response."""
-    # Declared there as anything, dicts without the types of key and value among it.
-    events = response.body_iterator  # pyright: ignore[reportUnknownVariableType]
-    return cast("AsyncIterable[SdkEvent]", events)
-
-
-async def close(events: AsyncIterable[SdkEvent]) -> None:
+async def _close(events: AsyncIterable[bytes]) -> None:
     """End what makes events, as far as it can be ended."""
     aclose = getattr(events, "aclose", None)
     if aclose is not None:
@@ -237,22 +213,33 @@ async def _body(send: Send, chunk: bytes, *, more: bool = True) -> None:
     await send({"type": "http.response.body", "body": chunk, "more_body": more})
 
 
-def _encoded(event: SdkEvent, *, with_id: bool) -> bytes:
-    if isinstance(event, bytes):
-        return event
-    if isinstance(event, ServerSentEvent):
-        data, name = str(event.data), event.event
-    elif isinstance(event, str):
-        data, name = event, None
-    else:
-        data, name = event["data"], event.get("event")
-    event_id = cursor_of(data) if with_id else None
-    return ServerSentEvent(
-        with_whole_numbers(data).translate(LINE_ENDS), event=name, id=event_id
-    ).encode()
-
-
 def _web_server_stops() -> bool:
     """Whether the uvicorn of this process was told to stop; its signal handler leads to it."""
     server = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
     return getattr(server, "should_exit", False) is True
+
+
+async def _cut_off(send: Send) -> None:
+    """Close the connection of a client that reads nothing, without what still waits to be sent.
+
+    ASGI has no word for it: a response ends by a last write, and a connection that is closed waits
+    until what was written has been sent. So the transport is asked, where the web server's own
+    ``send`` leads to it, as uvicorn's does, within the middlewares of Starlette. Elsewhere the
+    response is left unfinished, and the web server closes the connection as it does then.
+    """
+    layer: Any = send
+    for _ in range(_MOST_LAYERS):
+        abort = getattr(getattr(getattr(layer, "__self__", None), "transport", None), "abort", None)
+        if abort is not None:
+            abort()
+            await asyncio.sleep(0)  # in which the web server learns of it
+            return
+        layer = _within(layer)
+
+
+def _within(layer: Any) -> Any:
+    """Return the ``send`` that a middleware's own one calls."""
+    names: tuple[str, ...] = getattr(getattr(layer, "__code__", None), "co_freevars", ())
+    cells: tuple[Any, ...] = getattr(layer, "__closure__", None) or ()
+    inner = {name: cell.cell_contents for name, cell in zip(names, cells, strict=True)}
+    return next((inner[name] for name in _SEND_NAMES if name in inner), None)

@@ -8,7 +8,7 @@ of requests they cannot read, names no internals.
 import json
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any, cast
 
 from a2a.compat.v0_3 import a2a_v0_3_pb2
@@ -20,32 +20,53 @@ from a2a.compat.v0_3.rest_handler import REST03Handler
 from a2a.server.context import ServerCallContext
 from a2a.server.jsonrpc_models import InternalError, InvalidRequestError, JSONRPCError
 from a2a.server.request_handlers import RequestHandler
-from a2a.server.request_handlers.response_helpers import build_error_response
-from a2a.server.routes.common import ServerCallContextBuilder
-from a2a.types import DeleteTaskPushNotificationConfigRequest
+from a2a.types import (
+    AgentCard,
+    DeleteTaskPushNotificationConfigRequest,
+    GetExtendedAgentCardRequest,
+)
 from a2a.utils.constants import PROTOCOL_VERSION_0_3
-from a2a.utils.error_handlers import build_rest_error_payload, rest_error_handler
 from a2a.utils.errors import A2AError, InvalidParamsError, VersionNotSupportedError
 from a2a.utils.version_validator import validate_version
-from google.protobuf.json_format import MessageToDict, Parse, ParseDict
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from pydantic import ValidationError
+from sse_starlette.event import ServerSentEvent
 from sse_starlette.sse import EventSourceResponse
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from a2a_temporal._aside import aside, done
 from a2a_temporal._compat import NO_PAGES, CompatHandler, sent_message
+from a2a_temporal._http.authentication import unauthenticated
+from a2a_temporal._http.bodies import as_object, check_files, with_whole_numbers
 from a2a_temporal._http.calls import CallContextBuilder
-from a2a_temporal._http.streams import SdkEvent, events_of
+from a2a_temporal._http.cards import PublicCard
+from a2a_temporal._http.exchange import (
+    Endpoint,
+    Exchange,
+    active_extensions,
+    opened,
+    requested_extensions,
+    resumes,
+)
+from a2a_temporal._http.streams import LINE_ENDS, EventStream
 from a2a_temporal._sdk_logs import what_is_wrong
-from a2a_temporal._server.errors import internal_error
-
-Endpoint = Callable[[Request], Awaitable[Response]]
+from a2a_temporal._server.errors import internal_error, masked_handler
+from a2a_temporal._server.resume import URI as RESUMABLE_STREAMS
 
 _CONFIG_PATH = "/v1/tasks/{id}/pushNotificationConfigs/{push_id}"
-_STREAMED = ("message/stream", "tasks/resubscribe")
+_CARD_PATH = "/v1/card"
+_CARD_METHOD = "agent/getAuthenticatedExtendedCard"
+_DELETE_METHOD = "tasks/pushNotificationConfig/delete"
+_RESUBSCRIBE_METHOD = "tasks/resubscribe"
+_STREAMED = ("message/stream", _RESUBSCRIBE_METHOD)
 _HISTORY_LENGTH = re.compile(r"[+-]?\d{1,9}")
+
+
+_SdkEvent = ServerSentEvent | dict[str, str] | str
+"""What the SDK's adapters yield."""
 
 
 class _Adapter(JSONRPC03Adapter):
@@ -67,67 +88,136 @@ class _Adapter(JSONRPC03Adapter):
         return super()._generate_error_response(request_id, error)
 
 
-class JsonRpcV03:
-    """Answers the JSON-RPC methods of 0.3.
+class V03:
+    """Answers the calls of 0.3.
 
     Args:
         handler: Serves the calls.
         builder: Makes their contexts.
+        exchange: Makes the routes.
+        public: Shows the extended card.
     """
 
-    def __init__(self, handler: RequestHandler, builder: CallContextBuilder) -> None:
-        self._version = builder.version
-        self._adapter = _Adapter(http_handler=handler, context_builder=builder)
-        self._adapter.handler = CompatHandler(handler)
+    def __init__(
+        self,
+        handler: RequestHandler,
+        builder: CallContextBuilder,
+        exchange: Exchange,
+        public: PublicCard,
+    ) -> None:
+        self._handler = _showing(handler, public)
+        self._builder = builder
+        self._exchange = exchange
+        self._public = public
+        self._adapter = _Adapter(http_handler=self._handler, context_builder=builder)
+        self._adapter.handler = CompatHandler(self._handler)
 
-    def beside(self, route: Route) -> Route:
-        """Return a JSON-RPC route that serves 0.3 as well as what it served."""
-        endpoint: Endpoint = route.endpoint
+    async def answer(self, request: Request, call: dict[str, Any]) -> Response | None:
+        """Answer a well-formed call of JSON-RPC; ``None`` if its method is none of 0.3.
 
-        async def answer(request: Request) -> Response:
-            body: Any = request.state.json
-            if not self._is_call(body):
-                return await endpoint(request)
-            try:
-                version = self._version(request)
-            except A2AError as error:
-                return JSONResponse(build_error_response(body.get("id"), error))
-            if version != PROTOCOL_VERSION_0_3:
-                error = VersionNotSupportedError(
-                    message=f"{body['method']!r} is a method of A2A 0.3; this call says {version}."
-                )
-                return JSONResponse(build_error_response(body.get("id"), error))
-            response = await self._answered(body, request)
-            streams = body["method"] in _STREAMED
-            return _as_stream(response) if streams else _complete(response)
-
-        return Route(route.path, answer, methods=list(route.methods or ()))
-
-    async def _answered(self, body: dict[str, Any], request: Request) -> Response:
-        method, request_id = body["method"], body.get("id")
-        model = self._adapter.METHOD_TO_MODEL[method]
+        Raises:
+            A2AError: It is refused.
+        """
+        method, request_id = call["method"], call.get("id")
+        if not self._adapter.supports_method(method):
+            return None
+        version = self._builder.version(request)
+        if version != PROTOCOL_VERSION_0_3:
+            raise VersionNotSupportedError(
+                message=f"{method!r} is a method of A2A 0.3; this call says {version}."
+            )
+        if method == _CARD_METHOD and self._is_refused_card(request):
+            return unauthenticated("Authenticate first.")
         size = len(await request.body())
         try:
             # The adapter takes a call that was read for what it is, and reads it no second time.
-            call: Any = await done(size, model.model_validate, body)
+            read: Any = await done(size, self._adapter.METHOD_TO_MODEL[method].model_validate, call)
         except ValidationError as error:
-            errors = what_is_wrong(error)
-            return self._adapter.unreadable(request_id, errors)
-        return await self._adapter.handle_request(request_id, method, call, request)
+            return self._adapter.unreadable(request_id, what_is_wrong(error))
+        answering = self._answered(request, method, request_id, read)
+        if method == _RESUBSCRIBE_METHOD and resumes(request):
+            return await opened(answering, self._exchange.streams)
+        return await answering
 
-    def _is_call(self, body: Any) -> bool:
-        """Say whether this is a well-formed call of 0.3; the SDK refuses what is none."""
-        if not isinstance(body, dict):
-            return False
-        call = cast("dict[str, Any]", body)
-        method, request_id = call.get("method"), call.get("id")
-        return (
-            call.get("jsonrpc") == "2.0"
-            and isinstance(method, str)
-            and self._adapter.supports_method(method)
-            and not isinstance(request_id, bool)
-            and isinstance(request_id, str | int | None)
-        )
+    async def _answered(
+        self, request: Request, method: str, request_id: Any, read: Any
+    ) -> Response:
+        response = await self._adapter.handle_request(request_id, method, read, request)
+        if isinstance(response, EventSourceResponse):
+            return self._stream(request, _events_of(response))
+        if method in _STREAMED:  # its only event, which clients of 0.3 can read (0.3, 3.3.1)
+            return self._stream(request, _only(bytes(response.body).decode()))
+        if method == _DELETE_METHOD and b'"error"' not in bytes(response.body):
+            answer = {**json.loads(bytes(response.body)), "result": None}
+            return JSONResponse(answer)  # JSON-RPC wants a result, also where that is null
+        return _with_whole_numbers(response)
+
+    def rest(self) -> list[Route]:
+        """Return the routes of REST; they begin with ``/v1``."""
+        adapter = REST03Adapter(http_handler=self._handler, context_builder=self._builder)
+        adapter.handler = _RestHandler(self._handler)
+        adapter.handler.handler03 = CompatHandler(self._handler)
+        routes = [
+            self._exchange.rest(path, self._rest(path, endpoint), method=method)
+            for (path, method), endpoint in adapter.routes().items()
+        ]
+        return [
+            *routes,
+            self._exchange.rest(_CONFIG_PATH, self._delete_config, method="DELETE"),
+        ]
+
+    def _rest(self, path: str, endpoint: Any) -> Endpoint:
+        async def answered(request: Request) -> Response:
+            response = await endpoint(request)
+            if isinstance(response, EventSourceResponse):
+                return await self._begun(request, _events_of(response))
+            return _with_whole_numbers(response)
+
+        async def answer(request: Request, value: Any) -> Response:
+            await _check(request, value, with_message="/message:" in path)
+            if path == _CARD_PATH and self._is_refused_card(request):
+                return unauthenticated("Authenticate first.")
+            if path.endswith(":subscribe") and resumes(request):
+                return await opened(answered(request), self._exchange.streams)
+            return await answered(request)
+
+        return answer
+
+    async def _delete_config(self, request: Request, _: Any) -> Response:
+        @validate_version(PROTOCOL_VERSION_0_3)
+        async def delete(context: ServerCallContext) -> None:
+            ids = request.path_params
+            config = DeleteTaskPushNotificationConfigRequest(task_id=ids["id"], id=ids["push_id"])
+            await self._handler.on_delete_task_push_notification_config(config, context)
+
+        await delete(self._builder.build(request))
+        return JSONResponse({})
+
+    def _is_refused_card(self, request: Request) -> bool:
+        return self._public.is_for_others(self._builder.build(request).user)
+
+    async def _begun(self, request: Request, events: AsyncIterator[_SdkEvent]) -> Response:
+        """Return a stream that has begun well; the error it would have begun with is raised."""
+        first = await anext(events, None)
+        return self._stream(request, events, first)
+
+    def _stream(
+        self, request: Request, events: AsyncIterable[_SdkEvent], first: _SdkEvent | None = None
+    ) -> EventStream:
+        active = active_extensions(requested_extensions(request), self._exchange.card)
+        sent = _sent_as(events, first, with_ids=RESUMABLE_STREAMS in active)
+        return EventStream(sent, self._exchange.streams)
+
+
+def _showing(handler: RequestHandler, public: PublicCard) -> RequestHandler:
+    """Return a masked handler whose extended card names the URLs and versions of the public one."""
+
+    async def shown(params: GetExtendedAgentCardRequest, context: ServerCallContext) -> AgentCard:
+        card = await handler.on_get_extended_agent_card(params, context)
+        headers: dict[str, str] = context.state.get("headers", {})
+        return public.shown(card, Headers(headers))
+
+    return masked_handler(handler, on_get_extended_agent_card=shown)
 
 
 class _RestHandler(REST03Handler):
@@ -161,11 +251,9 @@ class _RestHandler(REST03Handler):
         Raises:
             InvalidParamsError: The body is neither.
         """
-        text = await request.body()
-        body: Any = json.loads(text) if text else None
-        if not isinstance(body, dict):
+        given = as_object(request.state.value)
+        if not isinstance(request.state.value, dict):
             raise InvalidParamsError(message="The body is no push notification config.")
-        given = cast("dict[str, Any]", body)
         sent = ParseDict(
             given if "config" in given else {"config": given},
             a2a_v0_3_pb2.CreateTaskPushNotificationConfigRequest(),
@@ -183,41 +271,8 @@ class _RestHandler(REST03Handler):
         return MessageToDict(ToProto.task_push_notification_config(made))
 
 
-def rest_routes(handler: RequestHandler, builder: ServerCallContextBuilder) -> list[Route]:
-    """Return the REST routes of 0.3; they begin with ``/v1``."""
-    adapter = REST03Adapter(http_handler=handler, context_builder=builder)
-    adapter.handler = _RestHandler(handler)
-    adapter.handler.handler03 = CompatHandler(handler)
-
-    @validate_version(PROTOCOL_VERSION_0_3)
-    async def delete(context: ServerCallContext, params: dict[str, str]) -> None:
-        await handler.on_delete_task_push_notification_config(
-            DeleteTaskPushNotificationConfigRequest(task_id=params["id"], id=params["push_id"]),
-            context,
-        )
-
-    @rest_error_handler
-    async def delete_config(request: Request) -> Response:
-        await delete(builder.build(request), request.path_params)
-        return JSONResponse({})
-
-    def opened(endpoint: Endpoint, *, with_message: bool) -> Endpoint:
-        @rest_error_handler
-        async def answer(request: Request) -> Response:
-            await _check(request, with_message=with_message)
-            return await _begun(await endpoint(request))
-
-        return answer
-
-    routes = [
-        Route(path, opened(endpoint, with_message="/message:" in path), methods=[method])
-        for (path, method), endpoint in adapter.routes().items()
-    ]
-    return [*routes, Route(_CONFIG_PATH, delete_config, methods=["DELETE"])]
-
-
-async def _check(request: Request, *, with_message: bool) -> None:
-    """Refuse what the SDK would fail to read.
+async def _check(request: Request, value: Any, *, with_message: bool) -> None:
+    """Refuse what the SDK would fail to read; the request keeps what was read.
 
     Raises:
         InvalidParamsError: A part of the message is none, or a number is none.
@@ -228,60 +283,78 @@ async def _check(request: Request, *, with_message: bool) -> None:
         raise InvalidParamsError(message="historyLength is not a whole number in its range.")
     if request.query_params.get("pageToken") or request.query_params.get("page_token"):
         raise InvalidParamsError(message=NO_PAGES)
+    request.state.value = value
     if with_message:
-        request.state.sent = await aside(_sent, await request.body())
+        request.state.sent = await aside(_sent, value)
 
 
-def _sent(body: bytes) -> types_v0_3.SendMessageRequest:
+def _sent(value: Any) -> types_v0_3.SendMessageRequest:
+    if not isinstance(value, dict):
+        raise ParseError("The body is no JSON object")
+    check_files(as_object(value).get("message") or as_object(value).get("request"))
     sent = a2a_v0_3_pb2.SendMessageRequest()
-    Parse(body, sent, ignore_unknown_fields=True)
+    ParseDict(as_object(value), sent, ignore_unknown_fields=True)
     return sent_message(sent)
 
 
-def _as_stream(response: Response) -> Response:
-    """Return a stream; a refusal is its only event, which clients of 0.3 can read (0.3, 3.3.1)."""
-    if isinstance(response, EventSourceResponse):
-        return response
-
-    async def refusal() -> AsyncIterator[SdkEvent]:
-        yield {"data": bytes(response.body).decode()}
-
-    return EventSourceResponse(refusal())
+# ------------------------------------------------- what the adapters answer
 
 
-def _complete(response: Response) -> Response:
-    """Return an answer with the ``result`` that JSON-RPC wants, also where that is null."""
-    if not isinstance(response, JSONResponse):
-        return response
-    answer = cast("dict[str, Any]", json.loads(bytes(response.body)))
-    if "result" in answer or "error" in answer:
-        return response
-    return JSONResponse({**answer, "result": None})
-
-
-async def _begun(response: Response) -> Response:
-    """Return a stream that has begun well, or the error it would have begun with."""
-    if not isinstance(response, EventSourceResponse):
-        return response
-    events = aiter(events_of(response))
-    try:
-        first = await anext(events, None)
-    except Exception as error:
-        payload = build_rest_error_payload(error)
-        return JSONResponse(payload, status_code=payload["error"]["code"])
-    response.body_iterator = _chained(first, events)
+def _with_whole_numbers(response: Response) -> Response:
+    if isinstance(response, JSONResponse):
+        response.body = with_whole_numbers(bytes(response.body).decode()).encode()
+        response.headers["Content-Length"] = str(len(response.body))
     return response
 
 
-async def _chained(
-    first: SdkEvent | None, events: AsyncIterator[SdkEvent]
-) -> AsyncIterator[SdkEvent]:
+def _events_of(response: EventSourceResponse) -> AsyncIterator[_SdkEvent]:
+    # Declared there as anything, dicts without the types of key and value among it.
+    events = response.body_iterator  # pyright: ignore[reportUnknownVariableType]
+    return aiter(cast("AsyncIterable[_SdkEvent]", events))
+
+
+async def _only(data: str) -> AsyncIterator[_SdkEvent]:
+    yield {"data": data}
+
+
+async def _sent_as(
+    events: AsyncIterable[_SdkEvent], first: _SdkEvent | None, *, with_ids: bool
+) -> AsyncIterator[bytes]:
+    """Yield the bytes of a stream.
+
+    Args:
+        events: Made by an adapter.
+        first: The event before those.
+        with_ids: Send each event's place in the task's log as its `id`.
+    """
     try:
         if first is not None:
-            yield first
+            yield _encoded(first, with_id=with_ids)
         async for event in events:
-            yield event
+            yield _encoded(event, with_id=with_ids)
     finally:
         aclose = getattr(events, "aclose", None)
         if aclose is not None:
             await aclose()
+
+
+def _encoded(event: _SdkEvent, *, with_id: bool) -> bytes:
+    if isinstance(event, ServerSentEvent):
+        data, name = str(event.data), event.event
+    elif isinstance(event, str):
+        data, name = event, None
+    else:
+        data, name = event["data"], event.get("event")
+    event_id = _cursor_of(data) if with_id else None
+    return ServerSentEvent(
+        with_whole_numbers(data).translate(LINE_ENDS), event=name, id=event_id
+    ).encode()
+
+
+def _cursor_of(data: str) -> str | None:
+    """Return the place of an event of a resumable stream, given as the JSON it is sent as."""
+    try:
+        frame: Any = json.loads(data)
+        return str(frame.get("result", frame)["metadata"][RESUMABLE_STREAMS]["cursor"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None

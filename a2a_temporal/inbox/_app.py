@@ -18,8 +18,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from temporalio.client import Client
 
-from a2a_temporal._http.health import Health
 from a2a_temporal._http.limits import BodyLimit
+from a2a_temporal._http.readiness import Health
 from a2a_temporal._server.approvals import Approvals
 from a2a_temporal.inbox._answers import MAX_BODY_BYTES
 from a2a_temporal.inbox._guard import SecurityHeaders

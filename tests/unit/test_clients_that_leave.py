@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from a2a_temporal import create_app
-from a2a_temporal._http import leaving
+from a2a_temporal._http import exchange
 from tests.support.calls import send_params
 from tests.support.serving import served
 from tests.support.stub_handler import stub_handler
@@ -64,7 +64,7 @@ async def begun(
 async def test_nothing_waits_for_a_client_that_has_left(
     path: str, body: Any, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leaving, "_SECONDS_TO_FINISH", 0.2)
+    monkeypatch.setattr(exchange, "_SECONDS_TO_FINISH", 0.2)
     handler = await stub_handler()
     async with served(create_app(handler)) as url:
         async with begun(handler, url + path, body("silent"), version):
@@ -83,7 +83,7 @@ async def test_what_a_call_was_writing_when_its_client_left_is_finished() -> Non
 
 
 async def test_a_client_that_stays_gets_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leaving, "_SECONDS_TO_FINISH", 0.0)
+    monkeypatch.setattr(exchange, "_SECONDS_TO_FINISH", 0.0)
     handler = await stub_handler()
     async with served(create_app(handler)) as url, begun(handler, url, _v1("slow")) as sending:
         handler.gate.set()
@@ -128,7 +128,7 @@ async def test_middleware_of_every_kind_gets_answers_through(middleware: Any) ->
 async def test_behind_starlettes_middleware_a_call_ends_as_well(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(leaving, "_SECONDS_TO_FINISH", 0.2)
+    monkeypatch.setattr(exchange, "_SECONDS_TO_FINISH", 0.2)
     handler = await stub_handler()
     async with served(create_app(handler, middleware=[Middleware(_Plain)])) as url:
         async with begun(handler, url, _v1("silent")):

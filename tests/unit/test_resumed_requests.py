@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from a2a_temporal import create_app
-from a2a_temporal._http import resuming
+from a2a_temporal._http import exchange
 from a2a_temporal._server.resume import URI
 from tests.support.calls import BINDINGS, Caller, send_params
 from tests.support.http_app import in_process
@@ -26,7 +26,7 @@ def _resuming(caller: Caller, binding: str) -> Caller:
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resuming, "_SECONDS_FOR_A_REFUSAL", 0.0)
+    monkeypatch.setattr(exchange, "_SECONDS_FOR_A_REFUSAL", 0.0)
 
 
 @pytest.mark.parametrize("binding", BINDINGS)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from a2a_temporal import HandlerOptions
-from a2a_temporal._http.values import too_many_values
+from a2a_temporal._http.bodies import too_many_values
 from a2a_temporal._server.checks import check_values
 from tests.support.http_app import in_process
 from tests.support.stub_handler import stub_app

@@ -7,7 +7,7 @@ from a2a.types.a2a_pb2 import Part, StreamResponse, Task
 from google.protobuf.json_format import ParseDict
 
 from a2a_temporal import create_app
-from a2a_temporal._http.texts import with_whole_numbers
+from a2a_temporal._http.bodies import with_whole_numbers
 from a2a_temporal._log.protojson import to_json
 from tests.support.calls import BINDINGS
 from tests.support.http_app import in_process
