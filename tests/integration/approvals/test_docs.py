@@ -1,7 +1,10 @@
 """What the pages of docs/ show works as it stands there."""
 
+import asyncio
+import contextlib
 import importlib
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,10 +15,13 @@ from a2a.types import TaskPushNotificationConfig
 from temporalio.client import Client
 
 from a2a_temporal.testing import running_agent, state_of
-from tests.support.calls import refused
+from tests.integration.test_command_line import command
+from tests.support.calls import http_client, refused
 from tests.support.hook import hook
 from tests.support.http_app import in_process
-from tests.support.processes import ROOT
+from tests.support.inbox import Page
+from tests.support.processes import ROOT, free_port
+from tests.support.waiting import eventually
 
 
 def _blocks(name: str) -> list[str]:
@@ -108,7 +114,37 @@ async def test_the_test_of_the_testing_page(
     await shown.test_the_cfo_decides_after_three_days(skipping)
 
 
-@pytest.mark.parametrize("page", ["approvals.md", "authoring.md", "testing.md"])
+async def test_the_agent_and_the_commands_of_the_inbox_page(tmp_path: Path) -> None:
+    (tmp_path / "chairs.py").write_text(_blocks("inbox.md")[0], encoding="utf-8")
+    page = (ROOT / "docs" / "inbox.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^\$ (a2a-temporal dev .*|curl .*)$", page, re.MULTILINE)
+    ports = {"9999": str(free_port()), "8080": str(free_port())}
+    dev, curl = (
+        shlex.split(re.sub("9999|8080", lambda port: ports[port[0]], line)) for line in shown
+    )
+    inbox = f"http://127.0.0.1:{ports['8080']}"
+    async with command(tmp_path, *dev[1:]), http_client() as http:
+
+        async def is_ready() -> bool:
+            with contextlib.suppress(httpx.TransportError):
+                return (await http.get(f"{curl[1]}readyz")).is_success
+            return False
+
+        await eventually(is_ready, within=60, what="the agent")
+        asking = await asyncio.create_subprocess_exec(
+            *curl, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        answer, errors = await asking.communicate()
+        assert "TASK_STATE_INPUT_REQUIRED" in answer.decode(), (answer, errors)
+        (task_id,) = set(re.findall(r'"taskId": ?"([^"]+)"', answer.decode()))
+        form = Page(await http.get(f"{inbox}/tasks/{task_id}")).form_of("approval-1")
+        await http.post(f"{inbox}/tasks/{task_id}", data=form.values | {"do": "approve"})
+        decided = await http.get(f"{inbox}/tasks/{task_id}")
+        assert "ann" in decided.text
+        assert "approved" in decided.text
+
+
+@pytest.mark.parametrize("page", ["approvals.md", "authoring.md", "inbox.md", "testing.md"])
 def test_every_block_is_python(page: str) -> None:
     for block in _blocks(page):
         compile(f"async def shown():\n{_indented(block)}\n    pass\n", page, "exec")
