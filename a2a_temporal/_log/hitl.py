@@ -16,12 +16,14 @@ from a2a_temporal._log.requests import (
     APPROVE_WORDS,
     REJECT_WORDS,
     Answer,
+    AnswerKind,
     ContradictionError,
     OpenRequest,
     RefusedError,
     canonical,
     check_comment,
     check_keys,
+    opens_with,
     text_in,
 )
 
@@ -29,7 +31,8 @@ HITL_EXTENSION = "https://kagent.dev/extensions/hitl/v1"
 
 _APPROVE_DECISIONS, _REJECT_DECISIONS = ("approve", "approved"), ("reject", "rejected")
 _ABOUT = ("request", "id", "comment", "reason", "details_sha256")
-_DECIDING = ("approved", "decision", *_ABOUT)
+_SAYS_YES_OR_NO = ("approved", "decision")
+_DECIDING = (*_SAYS_YES_OR_NO, *_ABOUT)
 
 
 def request_payload(requests: list[OpenRequest]) -> dict[str, Any] | None:
@@ -68,6 +71,31 @@ def answers_of(message: Message, requests: list[OpenRequest], base: Answer) -> l
         ContradictionError: The message says two things, or more than is read.
         RefusedError: The message cannot be read as an answer; nothing of it counts.
     """
+    answers = _answers_in(message, requests, base)
+    for holder in (message, *message.parts):
+        about = to_json(holder.metadata) if holder.HasField("metadata") else {}
+        if not all(_agrees(about, each) for each in answers):
+            raise ContradictionError("The metadata of the message contradicts its answer.")
+    return answers
+
+
+def _agrees(metadata: dict[str, Any], answer: Answer) -> bool:
+    """Say whether metadata, from which no answer is read, says nothing else than an answer."""
+    decisions = [_decision_word(metadata[name]) for name in _SAYS_YES_OR_NO if name in metadata]
+    if answer.decision == "answer":
+        return metadata.get("answer", answer.answer) == answer.answer
+    return all(each in (None, answer.decision) for each in decisions)
+
+
+def _decision_word(value: Any) -> AnswerKind | None:
+    """Return what somebody may mean who writes ``value`` as a decision."""
+    word = str(value).strip().lower()
+    if word in ("true", *APPROVE_WORDS):
+        return "approve"
+    return "reject" if word in ("false", *REJECT_WORDS) else None
+
+
+def _answers_in(message: Message, requests: list[OpenRequest], base: Answer) -> list[Answer]:
     data = [canonical(to_json(part)["data"]) for part in message.parts if part.HasField("data")]
     text = "\n".join(part.text for part in message.parts if part.text).strip()
     files = [part for part in message.parts if part.HasField("raw") or part.HasField("url")]
@@ -84,10 +112,12 @@ def answers_of(message: Message, requests: list[OpenRequest], base: Answer) -> l
             )
         answers = _hitl_answers(payload, requests, base)
         # Text beside the payload is for display; a yes or a no in it is not to be overruled.
-        lines = [_decision_in(line, base) for line in text.split("\n")]
-        shown = [each for each in lines if each is not None]
-        bare = [each.decision for each in shown if not each.request]
-        if any(each.decision != decision for each in answers for decision in bare):
+        lines = {line: _decision_in(line, base) for line in text.split("\n")}
+        shown = [each for each in lines.values() if each is not None]
+        bare = {each.decision for each in shown if not each.request}
+        opening = {word for line in lines if lines[line] is None for word in opens_with(line)}
+        given = {each.decision for each in answers}
+        if (bare and given != bare) or opening - given:
             raise ContradictionError(f"The message says {text!r:.80} beside another answer.")
         return _agreeing([*answers, *(each for each in shown if each.request)])
     if data:
@@ -179,6 +209,11 @@ def _hitl_answers(
             ) from error
         value = given[0] if len(given) == 1 else given
         request = text_in(payload, "id")
+        if not request:
+            raise RefusedError("ask_user_response must name the id of the question.")
+        asked = [each.summary for each in requests if each.id == request]
+        if asked and text_in(only, "question") not in ("", *asked):
+            raise ContradictionError(f"{request!r} is another question than the answer names.")
         return [replace(base, decision="answer", request=request, answer=value)]
     raise ContradictionError(
         f"{HITL_EXTENSION} answers are 'tool_approval_response' or 'ask_user_response', "
@@ -225,6 +260,8 @@ def _data_answer(data: Any, requests: list[OpenRequest], base: Answer) -> Answer
         return _data_decision(fields, base)
     if "answer" in fields:
         check_keys(fields, ("answer", *_ABOUT), "An answer in data")
+        if fields["answer"] is None:
+            raise ContradictionError("'answer' is null, which is no answer.")
         return replace(_about(fields, base), decision="answer", answer=fields["answer"], seen="")
     named = fields.get("request")
     ids = {each.id for each in requests}

@@ -7,11 +7,15 @@ from functools import lru_cache
 
 from a2a_temporal._log.indexing import keyword
 
-# Unicode's Default_Ignorable_Code_Point, which Python has no table of, and the blank of Braille.
+_NO_CHARACTERS = "\ufdd0-\ufdef" + "".join(
+    chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF)
+)
+# Unicode's Default_Ignorable_Code_Point, which Python has no table of, the blank of Braille, and
+# the noncharacters.
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    f"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff{_NO_CHARACTERS}]"
 )
 
 ANYONE = "*"

@@ -8,6 +8,7 @@ the open requests and publishes them in the metadata of the status message under
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
@@ -196,30 +197,30 @@ def canonical(value: Any) -> Any:
     return value
 
 
-def kinds_for(decision: AnswerKind) -> tuple[RequestKind, ...]:
-    """Return the kinds of requests that such an answer is for."""
-    if decision == "comment":
-        return ("approval", "input", "auth")
-    return ("input", "auth") if decision == "answer" else ("approval",)
+_KINDS: dict[AnswerKind, tuple[RequestKind, ...]] = {
+    "approve": ("approval",),
+    "reject": ("approval",),
+    "answer": ("input", "auth"),
+    "comment": ("approval", "input", "auth"),
+}
+"""The kinds of requests that an answer is for."""
 
 
-def find(
-    requests: list[OpenRequest], answer: Answer, kinds: tuple[RequestKind, ...]
-) -> OpenRequest:
+def find(requests: list[OpenRequest], answer: Answer) -> OpenRequest:
     """Return the open request an answer is for.
 
     Raises:
         RefusedError: It names none that is open, or names none while several are.
     """
+    fitting = [request for request in requests if request.kind in _KINDS[answer.decision]]
     if answer.request:
-        for request in requests:
-            if request.id == answer.request and request.kind in kinds:
+        for request in fitting:
+            if request.id == answer.request:
                 return request
         raise RefusedError(
             f"Request {answer.request!r} is not waiting for an answer (any more). "
             f"{_waiting(requests)}"
         )
-    fitting = [request for request in requests if request.kind in kinds]
     if not fitting:
         raise RefusedError(f"Nothing waits for such an answer. {_waiting(requests)}")
     if len(fitting) > 1:
@@ -286,6 +287,17 @@ def check_fits(answer: Answer) -> None:
     if len(answer.by) > LONGEST_NAME:
         raise RefusedError(f"A name has at most {LONGEST_NAME} characters.")
     check_comment(answer.decision, answer.comment)
+
+
+def check_answered(request: OpenRequest, answer: Answer) -> None:
+    """Check that an answer to a question says something.
+
+    Raises:
+        RefusedError: It does not.
+    """
+    empty = answer.answer in (None, "") and not answer.comment
+    if request.kind == "input" and answer.decision == "answer" and empty:
+        raise RefusedError(f'{request.id!r} asks for words: add {{"answer": "<your answer>"}}.')
 
 
 def _check_length(size: int, most: int) -> None:
@@ -432,14 +444,28 @@ def text_in(fields: dict[str, Any], name: str) -> str:
 
 
 def check_comment(decision: AnswerKind, comment: str) -> None:
-    """Check that a yes does not come with the comment "no", or the other way round.
+    """Check that a yes does not come with a comment that begins with a no, or the other way round.
 
     Raises:
         ContradictionError: It does.
     """
-    opposite = {"approve": REJECT_WORDS, "reject": APPROVE_WORDS}.get(decision)
-    if opposite and normal(comment[:_LONGEST_NOTE]).strip(" .!'\"") in opposite:
+    opposite = {"approve": "reject", "reject": "approve"}.get(decision)
+    if opposite in {word for line in comment.split("\n") for word in opens_with(line)}:
         raise ContradictionError(f"'{decision}' came with the comment {comment!r:.80}.")
+
+
+_OPENING = re.compile(
+    r"\W*(?:(?P<approve>approve|(?:approved|yes)(?={end}))"
+    r"|(?P<reject>reject|deny|(?:rejected|denied|no)(?={end})))(?!\w)".replace(
+        "{end}", r"\W*$|[,.;:!]|\s+[-\u2013\u2014]"
+    )
+)
+
+
+def opens_with(line: str) -> tuple[AnswerKind, ...]:
+    """Return the decision that a line of text begins with, as "reject, too expensive" does."""
+    found = _OPENING.match(normal(line[:_LONGEST_NOTE]))
+    return () if found is None else (cast("AnswerKind", found.lastgroup),)
 
 
 def parse_decision(value: Any) -> Answer | None:

@@ -34,7 +34,6 @@ from a2a_temporal._log.requests import (
     RefusedError,
     check_entitled,
     find,
-    kinds_for,
 )
 from a2a_temporal._log.state import LogState
 from a2a_temporal._reconnecting import reconnecting
@@ -249,7 +248,7 @@ class Approvals:
         if waiting.state.terminal:
             raise RefusedError(ENDED)
         if waiting.requests:
-            request = find(waiting.requests, answer, kinds_for(answer.decision))
+            request = find(waiting.requests, answer)
             check_asked(person, request, waiting.state)
             if answer.decision != "comment":
                 check_entitled(request, answer)

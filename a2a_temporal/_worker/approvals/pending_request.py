@@ -62,14 +62,17 @@ class PendingRequest:
         return text + (f" — {record.comment}" if record.comment else "")
 
 
-def question(request: OpenRequest) -> str:
-    """Return what a request asks in words, and how to answer it."""
+def question(request: OpenRequest, *, named: bool = False) -> str:
+    """Return what a request asks in words, and how to answer it; see :func:`how_to_answer`."""
     if request.kind != "approval":
         return request.summary
-    return f"{request.summary} {how_to_answer(request)}"
+    return f"{request.summary} {how_to_answer(request, named=named)}"
 
 
-def how_to_answer(request: OpenRequest) -> str:
-    """Return how a client answers a request for approval in words."""
-    named = f" {request.id}" if request.explicit else ""
-    return f"Reply 'approve{named}' or 'reject{named}'."
+def how_to_answer(request: OpenRequest, *, named: bool = False) -> str:
+    """Return how a client answers a request for approval in words.
+
+    The request is ``named`` where others are open as well.
+    """
+    id_ = f" {request.id}" if request.explicit or named else ""
+    return f"Reply 'approve{id_}' or 'reject{id_}'."

@@ -30,11 +30,11 @@ with workflow.unsafe.imports_passed_through():
         Record,
         RefusedError,
         asks,
+        check_answered,
         check_entitled,
         check_fits,
         details_hash,
         find,
-        kinds_for,
         parse_answer,
         parse_decision,
         record_of,
@@ -200,6 +200,9 @@ class PendingRequests:
         if self._log.state.terminal:
             return
         about: dict[str, Any] = {"requests": [each.to_json() for each in self.open_requests]}
+        if record is not None and self._pending and record.request not in self._ids():
+            # Clients show the text as what is asked, so it begins with that.
+            text = f"{self._questions()} — {text}"
         if record is not None:
             about["record"] = {
                 key: each for key, each in record.to_json().items() if each is not None
@@ -336,7 +339,7 @@ class PendingRequests:
         self.publish(text, record=record, token=answer.token)
 
     def _pending_for(self, answer: Answer) -> PendingRequest:
-        request = find(self.open_requests, answer, kinds_for(answer.decision))
+        request = find(self.open_requests, answer)
         pending = next(pending for pending in self._pending if pending.request is request)
         new = pending.shown_at is not None and workflow.now() - pending.shown_at < _TIME_TO_READ
         if request.explicit and not answer.request and new:
@@ -352,6 +355,7 @@ class PendingRequests:
         if answer.decision == "comment":
             return None
         check_entitled(pending.request, answer)
+        check_answered(pending.request, answer)
         if answer.details is None or answer.decision != "approve":
             return None
         if pending.type is None:
@@ -404,7 +408,7 @@ class PendingRequests:
 
     def _ask_again(self) -> None:
         if self._pending:
-            self.publish(" ".join(map(question, self.open_requests)))
+            self.publish(self._questions())
         elif self._log.agent_asks is None:
             self.publish("Nothing is asked any more.")
         else:
@@ -419,6 +423,10 @@ class PendingRequests:
         if status.HasField("message"):
             status.message.message_id = str(workflow.uuid4())
         self._log.emit(TaskStatusUpdateEvent(status=status))
+
+    def _questions(self) -> str:
+        several = len(self._pending) > 1
+        return " ".join(question(each, named=several) for each in self.open_requests)
 
     def _ids(self) -> list[str]:
         return [pending.request.id for pending in self._pending]

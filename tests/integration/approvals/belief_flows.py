@@ -146,6 +146,10 @@ class Believing:
             self.task.complete("done without")
             asking.cancel()
             return ""
+        if how == "left":
+            self.kept = asyncio.create_task(self.task.require_approval("Pay?"))
+            await workflow.sleep(1)
+            return "paid"
         if how == "question":
             return await self.task.require_input("Why?", timeout=HOUR)
         rules = {"approve": Approve(), "reject": Reject(), "expire": None}

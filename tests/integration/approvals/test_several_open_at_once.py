@@ -27,7 +27,13 @@ async def test_each_is_answered_by_name(skipping: Client) -> None:
         with pytest.raises(RefusedError, match="Several requests are open"):
             await agent.approve(task, by="ann")
         await agent.send("reject approval-2", task=task)
+        await agent.told(
+            task,
+            "One? Reply 'approve approval-1' or 'reject approval-1'. Your name? — "
+            "requester rejected: Two?",
+        )
         await agent.answer(task, "Rita", request="input-3")
+        await agent.told(task, "One? Reply 'approve' or 'reject'. — Thank you.")
         done = await agent.send("approve approval-1", task=task)
         assert done.artifacts[0].parts[0].text == "approved rejected Rita"
         await agent.replay()
@@ -64,6 +70,8 @@ async def test_hitl_decides_all_or_none_and_records_each(skipping: Client) -> No
         question = to_json(answered.status.message.metadata)[HITL_EXTENSION]
         assert (question["type"], question["id"]) == ("ask_user_request", "input-3")
         answer = {"type": "ask_user_response", "id": "input-3", "answers": [{"answer": ["Rita"]}]}
+        answered = await agent.user.send(_reply(answer | {"id": "input-9"}), task=task)
+        assert "'input-9' is not waiting for an answer" in status_text(answered)
         done = await agent.user.send(_reply(answer), task=task)
         assert (state_of(done), done.artifacts[0].parts[0].text) == (
             "completed",

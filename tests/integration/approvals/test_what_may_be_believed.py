@@ -182,16 +182,17 @@ async def test_a_wrong_argument_fails_the_task_at_once(
         ("question", 1, [("expire", "timeout")], ""),
         ("withdrawn", 0, [("withdraw", "the workflow")], "went on"),
         ("completed", 0, [("withdraw", "the end of the task")], ""),
+        ("left", 0, [("withdraw", "the end of the task")], "paid"),
     ],
 )
 async def test_what_no_person_has_decided_has_a_record_of_the_rule(
     skipping: Client, how: str, passes: int, kept: list[tuple[str, str]], result: str
 ) -> None:
     async with running_agent(skipping, FORGER, max_cached_workflows=0) as agent:
-        task = await agent.send(f"ends {how}", wait=how != "completed")
+        task = await agent.send(f"ends {how}", wait=how not in ("completed", "left"))
         for _ in range(passes):
             task = await agent.expire(task)
-        if how in ("withdrawn", "completed"):
+        if how in ("withdrawn", "completed", "left"):
             await agent.skip(task, timedelta(hours=2))
         task = await agent.until(task, "completed" if result or not passes else "failed")
         records = await agent.records(task)

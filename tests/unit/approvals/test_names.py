@@ -14,6 +14,10 @@ SAME = [
     "alice\u200b",
     "alice\ufe0f",
     "a\u2060lice",
+    "alice\ufffe",
+    "al\uffffice",
+    "alice\ufdd0\ufdef",
+    "ali\U0001fffece\U0010ffff",
     "ali\x00ce",
 ]
 
@@ -38,7 +42,7 @@ def test_another_name_is_another_person(name: str) -> None:
     assert normal(name) != normal("alice")
 
 
-@pytest.mark.parametrize("name", ["", " ", "\u200b", "\u3164", "\u00ad\ufeff", "\t\n"])
+@pytest.mark.parametrize("name", ["", " ", "\u200b", "\u3164", "\u00ad\ufeff", "\ufffe", "\t\n"])
 def test_a_name_that_nobody_can_see_is_none(name: str) -> None:
     assert normal(name) == ""
     request = OpenRequest("approval-1", "approval", "Pay?", "", quorum=2)

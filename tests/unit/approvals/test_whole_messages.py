@@ -12,6 +12,8 @@ from a2a_temporal._log.requests import (
     ContradictionError,
     OpenRequest,
     RefusedError,
+    check_answered,
+    find,
     parse_answer,
     parse_decision,
 )
@@ -29,17 +31,27 @@ def _asked(*ids: str) -> list[OpenRequest]:
     ]
 
 
-def _message(*parts: Any, hitl: Any = None) -> Message:
+def _message(*parts: Any, hitl: Any = None, **metadata: Any) -> Message:
     written = [
         {"text": each} if isinstance(each, str) else {"data": each} if each is not FILE else each
         for each in parts
     ]
-    metadata = {} if hitl is None else {HITL_EXTENSION: hitl}
+    metadata |= {} if hitl is None else {HITL_EXTENSION: hitl}
     return from_json({"parts": written, "metadata": metadata}, Message())
 
 
 def _approvals(*approvals: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"type": "tool_approval_response", "approvals": list(approvals), **more}
+
+
+def _part_says(metadata: dict[str, Any], part: Any) -> Message:
+    message = _message(part)
+    message.parts[0].metadata.update(metadata)
+    return message
+
+
+def _words(*answers: Any, id: str | None = "input-1") -> dict[str, Any]:
+    return {"type": "ask_user_response", "answers": list(answers)} | ({"id": id} if id else {})
 
 
 HITL_YES = _approvals({"id": "approval-1", "approved": True})
@@ -74,6 +86,19 @@ CONTRADICTIONS: list[Message] = [
     _message("approve\nreject", hitl=HITL_YES),
     _message("approve approval-1\nno", hitl=HITL_YES),
     _message("Looks bad to me.\nNo!", hitl=HITL_YES),
+    _message("reject, too expensive", hitl=HITL_YES),
+    _message("I have looked.\nNo - too expensive", hitl=HITL_YES),
+    _message("yes, fine", hitl=_approvals({"id": "approval-1", "approved": False})),
+    _message("approve", approved=False),
+    _message("reject", approved=True),
+    _message("reject approval-1", decision="approve"),
+    _message(YES, decision="rejected"),
+    _message(YES, approved="no"),
+    _message(hitl=HITL_YES, approved=False),
+    _part_says({"approved": False}, "yes"),
+    _part_says({"decision": "reject"}, YES),
+    _message(YES | {"comment": "reject, too expensive"}),
+    _message(NO | {"reason": "Yes, but later"}),
     _message(YES | {"comment": "no"}),
     _message(YES | {"reason": "Reject."}),
     _message(NO | {"comment": "approved"}),
@@ -101,6 +126,9 @@ def test_two_meanings_or_more_than_is_read_is_no_answer(message: Message) -> Non
         _message(YES, YES),
         _message("Approved!", hitl=HITL_YES),
         _message("I have pressed a button", hitl=HITL_YES),
+        _message("No problem at all, I have looked", hitl=HITL_YES),
+        _message("yes", approved=True, decision="approve", note="no"),
+        _message(YES, approved=7, decision="later"),
         _message({"approved": True, "decision": "approved", "id": "approval-1"}),
         _message("approve approval-1"),
     ],
@@ -146,9 +174,36 @@ def test_a_question_is_answered_by_all_of_a_message_or_none() -> None:
         _message("3 days", {"days": 4}),
         _message({"days": 3}, {"days": 4}),
         _message({"answer": "3", "unit": "days"}),
+        _message({"answer": None}),
+        _message("3 days", answer="4 days"),
+        _message({"answer": "3"}, answer="4"),
+        _message("", hitl=_words({"answer": ["3"], "question": "input-9"})),
     ):
         with pytest.raises(ContradictionError):
             answers_of(message, _asked("input-1"), BASE)
+
+
+def test_a_hitl_answer_names_the_question_that_is_open() -> None:
+    message = _message("", hitl=_words({"answer": ["3"], "question": "input-1"}))
+    (answer,) = answers_of(message, _asked("input-1"), BASE)
+    assert (answer.request, answer.answer) == ("input-1", "3")
+    with pytest.raises(RefusedError, match="must name the id"):
+        answers_of(_message("", hitl=_words({"answer": ["3"]}, id=None)), _asked("input-1"), BASE)
+    for other in ("input-9", "approval-2"):
+        message = _message("", hitl=_words({"answer": ["3"]}, id=other))
+        (answer,) = answers_of(message, _asked("input-1", "approval-2"), BASE)
+        with pytest.raises(RefusedError, match="not waiting for an answer"):
+            find(_asked("input-1", "approval-2"), answer)
+
+
+def test_an_answer_to_a_question_says_something() -> None:
+    (asked,) = _asked("input-1")
+    for signal in (None, "", {}, {"answer": None}, {"answer": ""}):
+        with pytest.raises(RefusedError, match="asks for words"):
+            check_answered(asked, parse_answer("answer", signal))
+    for signal in ("blue", {"answer": 0}, {"answer": False}, {"comment": "blue"}):
+        check_answered(asked, parse_answer("answer", signal))
+    check_answered(_asked("auth-1")[0], parse_answer("answer", None))
 
 
 def test_whoever_asked_for_a_credential_gets_the_whole_message() -> None:
@@ -174,6 +229,9 @@ def test_the_details_that_were_looked_at_may_be_named() -> None:
         ("approve", {"comment": "Rejected."}),
         ("approve", {"comment": "\uff4e\uff4f\u200b"}),
         ("approve", "'no'"),
+        ("approve", "reject, too expensive"),
+        ("approve", {"comment": "Looked at it.\nNo: too expensive"}),
+        ("reject", {"comment": "yes, but later"}),
         ("reject", {"by": "ann", "details": {"amount": 1}}),
         ("reject", "yes"),
         ("answer", {"answer": "x", "details": {}}),

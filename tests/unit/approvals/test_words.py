@@ -75,7 +75,7 @@ def test_two_open_requests_need_a_name() -> None:
     requests = _asked("approval-1", "approval-2")
     (answer,) = answers_of(_text("yes"), requests, BASE)
     with pytest.raises(RefusedError, match="Several requests are open"):
-        find(requests, answer, ("approval",))
+        find(requests, answer)
 
 
 def test_a_later_request_must_be_named_in_words_but_not_by_an_operator() -> None:
@@ -83,10 +83,10 @@ def test_a_later_request_must_be_named_in_words_but_not_by_an_operator() -> None
     requests[0].explicit = True
     (answer,) = answers_of(_text("yes"), requests, BASE)
     with pytest.raises(RefusedError, match="approve approval-2"):
-        find(requests, answer, ("approval",))
-    assert find(requests, Answer("approve"), ("approval",)) is requests[0]
+        find(requests, answer)
+    assert find(requests, Answer("approve")) is requests[0]
     with pytest.raises(RefusedError, match="--request approval-2"):
-        find(requests, Answer("approve", channel="cli"), ("approval",))
+        find(requests, Answer("approve", channel="cli"))
 
 
 @pytest.mark.parametrize(
