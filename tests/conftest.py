@@ -10,6 +10,7 @@ import pytest_asyncio
 from tests.support.cluster import Cluster, Options, running_cluster
 from tests.support.forked import begin_to_import
 from tests.support.processes import STARTED, forget_the_past
+from tests.support.push import pushing
 from tests.support.temporal_server import TemporalServer, running_server
 from tests.support.what_temporal_knows import latest_histories
 
@@ -30,6 +31,18 @@ async def cluster(
 ) -> AsyncIterator[Cluster]:
     """Two servers and two workers for tests that leave them as they are."""
     async with running_cluster(temporal, tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@pytest_asyncio.fixture(scope="session")
+async def pusher(
+    temporal: TemporalServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Cluster]:
+    """A server and a worker that push, for tests that leave them as they are."""
+    starting = running_cluster(
+        temporal, tmp_path_factory.mktemp("pushing"), apis=1, workers=1, options=pushing()
+    )
+    async with starting as cluster:
         yield cluster
 
 

@@ -67,24 +67,16 @@ async def command(
     """Run a2a-temporal in a folder, for as long as the block lasts."""
     process = Process(
         f"a2a-temporal {arguments[0]}",
-        # The folder becomes the current one, as it would be for a user.
-        [sys.executable, "-c", _IN_FOLDER, str(folder), *arguments],
+        [sys.executable, "-m", "a2a_temporal", *arguments],
         env=env or {},
         log=folder / f"{arguments[0]}.log",
+        cwd=folder,
     )
     process.start()
     try:
         yield process
     finally:
         await process.put_away()
-
-
-_IN_FOLDER = """
-import os, sys
-from a2a_temporal._cli import main
-os.chdir(sys.argv[1])
-main(sys.argv[2:])
-"""
 
 
 async def test_dev_runs_everything_and_a_cut_task_goes_on_at_the_next_start(folder: Path) -> None:

@@ -11,7 +11,6 @@ from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import WorkflowExecutionStatus
 
 from a2a_temporal._log import wire
-from tests.conftest import NewCluster
 from tests.support.cluster import Cluster, running_cluster
 from tests.support.hook import hook
 from tests.support.push import inline, pushing
@@ -55,75 +54,71 @@ async def test_turns_in_different_runs_of_the_task_are_told_in_order(restless: C
         assert await restless.known_to_temporal(wire.push_workflow_id(task["id"], 2))
 
 
-async def test_a_reset_task_is_told_from_where_it_goes_on(new_cluster: NewCluster) -> None:
-    async with new_cluster(options=pushing()) as cluster, hook() as receiver:
-        task = await cluster.caller.send_task("ask it", configuration=inline(receiver.config()))
+async def test_a_reset_task_is_told_from_where_it_goes_on(pusher: Cluster) -> None:
+    async with hook() as receiver:
+        task = await pusher.caller.send_task("ask it", configuration=inline(receiver.config()))
         await receiver.told("INPUT_REQUIRED")
-        await cluster.workflow(task["id"]).signal(wire.MESSAGE_SIGNAL, {"malformed": True})
-        await reset_to_last_task(cluster, task["id"])
+        await pusher.workflow(task["id"]).signal(wire.MESSAGE_SIGNAL, {"malformed": True})
+        await reset_to_last_task(pusher, task["id"])
         await receiver.told("INPUT_REQUIRED")
-        await cluster.caller.send_task("answer", task_id=task["id"])
+        await pusher.caller.send_task("answer", task_id=task["id"])
         await receiver.told("COMPLETED")
         states = ["SUBMITTED", "WORKING", "INPUT_REQUIRED"]
         answered = ["WORKING", "WORKING", "COMPLETED"]
         assert receiver.states() == [*states, "INPUT_REQUIRED", *answered]
         for number in (1, 2):
             child = wire.push_workflow_id(task["id"], number)
-            await eventually(lambda child=child: is_completed(cluster, child), within=30)
+            await eventually(lambda child=child: is_completed(pusher, child), within=30)
 
 
-async def test_a_task_may_be_reset_again_and_again(new_cluster: NewCluster) -> None:
-    async with new_cluster(options=pushing()) as cluster, hook() as receiver:
-        task = await cluster.caller.send_task("ask it", configuration=inline(receiver.config()))
+async def test_a_task_may_be_reset_again_and_again(pusher: Cluster) -> None:
+    async with hook() as receiver:
+        task = await pusher.caller.send_task("ask it", configuration=inline(receiver.config()))
         await receiver.told("INPUT_REQUIRED")
         for number in (2, 3, 4):
-            await cluster.workflow(task["id"]).signal(wire.MESSAGE_SIGNAL, {"malformed": True})
-            await reset_to_last_task(cluster, task["id"])
+            await pusher.workflow(task["id"]).signal(wire.MESSAGE_SIGNAL, {"malformed": True})
+            await reset_to_last_task(pusher, task["id"])
             child = wire.push_workflow_id(task["id"], number)
-            await eventually(lambda child=child: cluster.known_to_temporal(child), within=30)
+            await eventually(lambda child=child: pusher.known_to_temporal(child), within=30)
             told = ["INPUT_REQUIRED"] * number
             await eventually(lambda told=told: receiver.states()[2:] == told, within=30)
-        await cluster.caller.send_task("answer", task_id=task["id"])
+        await pusher.caller.send_task("answer", task_id=task["id"])
         await receiver.told("COMPLETED")
         asked = ["INPUT_REQUIRED"] * 4
         states = ["SUBMITTED", "WORKING", *asked, "WORKING", "WORKING", "COMPLETED"]
         assert receiver.states() == states
-        await all_completed(cluster, task["id"], children=4)
+        await all_completed(pusher, task["id"], children=4)
 
 
-async def test_a_task_may_be_reset_to_the_same_place_again_and_again(
-    new_cluster: NewCluster,
-) -> None:
-    async with new_cluster(options=pushing()) as cluster, hook() as receiver:
-        task = await cluster.caller.send_task("ask it", configuration=inline(receiver.config()))
+async def test_a_task_may_be_reset_to_the_same_place_again_and_again(pusher: Cluster) -> None:
+    async with hook() as receiver:
+        task = await pusher.caller.send_task("ask it", configuration=inline(receiver.config()))
         await receiver.told("INPUT_REQUIRED")
-        await cluster.workflow(task["id"]).signal(wire.MESSAGE_SIGNAL, {"malformed": True})
-        place = await eventually(lambda: last_completed_task(cluster, task["id"]), within=30)
+        await pusher.workflow(task["id"]).signal(wire.MESSAGE_SIGNAL, {"malformed": True})
+        place = await eventually(lambda: last_completed_task(pusher, task["id"]), within=30)
         for number in (2, 3, 4):
-            await reset_to(cluster, task["id"], place)
+            await reset_to(pusher, task["id"], place)
             child = wire.push_workflow_id(task["id"], number)
-            await eventually(lambda child=child: cluster.known_to_temporal(child), within=30)
+            await eventually(lambda child=child: pusher.known_to_temporal(child), within=30)
             told = ["INPUT_REQUIRED"] * number
             await eventually(lambda told=told: receiver.states()[2:] == told, within=30)
-        await cluster.caller.send_task("answer", task_id=task["id"])
+        await pusher.caller.send_task("answer", task_id=task["id"])
         await receiver.told("COMPLETED")
-        await all_completed(cluster, task["id"], children=4)
+        await all_completed(pusher, task["id"], children=4)
 
 
-async def test_a_task_may_be_reset_to_where_its_delivery_was_being_started(
-    new_cluster: NewCluster,
-) -> None:
-    async with new_cluster(options=pushing()) as cluster, hook() as receiver:
-        task = await cluster.caller.send_task("ask it", configuration=inline(receiver.config()))
+async def test_a_task_may_be_reset_to_where_its_delivery_was_being_started(pusher: Cluster) -> None:
+    async with hook() as receiver:
+        task = await pusher.caller.send_task("ask it", configuration=inline(receiver.config()))
         await receiver.told("INPUT_REQUIRED")
-        await cluster.workflow(task["id"]).signal(wire.MESSAGE_SIGNAL, {"malformed": True})
-        await reset_to_last_task(cluster, task["id"])
+        await pusher.workflow(task["id"]).signal(wire.MESSAGE_SIGNAL, {"malformed": True})
+        await reset_to_last_task(pusher, task["id"])
         told = ["INPUT_REQUIRED"] * 2
         await eventually(lambda: receiver.states()[2:] == told, within=30)
-        place = await eventually(lambda: last_start_of_a_child(cluster, task["id"]), within=30)
-        await reset_to(cluster, task["id"], place)
+        place = await eventually(lambda: last_start_of_a_child(pusher, task["id"]), within=30)
+        await reset_to(pusher, task["id"], place)
         await eventually(lambda: receiver.states()[2:] == [*told, "INPUT_REQUIRED"], within=30)
-        await cluster.caller.send_task("answer", task_id=task["id"])
+        await pusher.caller.send_task("answer", task_id=task["id"])
         await receiver.told("COMPLETED")
 
 

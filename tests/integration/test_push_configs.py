@@ -2,11 +2,10 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import httpx
-import pytest_asyncio
+import pytest
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 from a2a.types import (
     ListTaskPushNotificationConfigsRequest,
@@ -20,7 +19,6 @@ from temporalio.client import WorkflowExecutionStatus
 
 from a2a_temporal import PushOptions
 from a2a_temporal._log import wire
-from tests.conftest import NewCluster
 from tests.support.calls import Caller, over_every_binding, refused
 from tests.support.cluster import Cluster
 from tests.support.hook import hook
@@ -29,7 +27,6 @@ from tests.support.push import (
     get_config,
     inline,
     list_configs,
-    pushing,
     set_config,
 )
 from tests.support.results import CallError, Json
@@ -43,10 +40,17 @@ INVALID_PARAMS: Final = -32602
 CHILD_EVENT: Final = "START_CHILD_WORKFLOW_EXECUTION_INITIATED"
 
 
-@pytest_asyncio.fixture
-async def cluster(new_cluster: NewCluster) -> AsyncIterator[Cluster]:
-    async with new_cluster(options=pushing()) as cluster:
-        yield cluster
+@pytest.fixture
+def cluster(pusher: Cluster) -> Cluster:
+    return pusher
+
+
+async def refused_once(cluster: Cluster, task_id: str) -> None:
+    """Wait until the receiver of a task could not be connected to."""
+    worker = cluster.workers[0]
+    await worker.logged(f"of task {task_id}, attempt 1: ", within=30)
+    (line, *_) = [each for each in worker.output().splitlines() if f"of task {task_id}" in each]
+    assert "refused the connection" in line, line
 
 
 async def test_set_get_list_and_delete(cluster: Cluster) -> None:
@@ -126,7 +130,7 @@ async def test_a_new_url_gets_what_the_old_one_never_took(cluster: Cluster) -> N
     async with hook(up=False) as wrong, hook() as right:
         config = inline(wrong.config(id="mine"))
         task = await cluster.caller.send_task("ask it", configuration=config)
-        await cluster.workers[0].logged("refused the connection", within=30)
+        await refused_once(cluster, task["id"])
         await set_config(cluster.caller, task["id"], right.config(id="mine"))
         await right.told("INPUT_REQUIRED")
         assert right.states() == ["SUBMITTED", "WORKING", "INPUT_REQUIRED"]
@@ -263,7 +267,7 @@ async def test_a_config_deleted_after_the_end_is_delivered_to_no_more(cluster: C
     async with hook(up=False) as dead:
         config = inline(dead.config(id="mine"))
         task = await cluster.caller.send_task("echo x", configuration=config)
-        await cluster.workers[0].logged("refused the connection", within=30)
+        await refused_once(cluster, task["id"])
         await delete_config(cluster.caller, task["id"], "mine")
         child = wire.push_workflow_id(task["id"], 1)
 
@@ -278,7 +282,7 @@ async def test_a_new_url_after_the_end_gets_what_the_old_one_never_took(cluster:
     async with hook(up=False) as wrong, hook() as right:
         config = inline(wrong.config(id="mine"))
         task = await cluster.caller.send_task("echo x", configuration=config)
-        await cluster.workers[0].logged("refused the connection", within=30)
+        await refused_once(cluster, task["id"])
         await set_config(cluster.caller, task["id"], right.config(id="mine"))
         await right.told("COMPLETED")
         assert right.states() == ["SUBMITTED", "WORKING", "COMPLETED"]

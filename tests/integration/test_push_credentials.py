@@ -16,9 +16,8 @@ from a2a.utils.errors import InternalError
 from a2a_temporal import TemporalRequestHandler
 from a2a_temporal._encryption import KEYS_VARIABLE
 from a2a_temporal.push import verify
-from tests.conftest import NewCluster
 from tests.support.calls import all_of, refused
-from tests.support.cluster import Cluster
+from tests.support.cluster import Cluster, running_cluster
 from tests.support.hook import Hook, Received, hook
 from tests.support.push import (
     REDACTED,
@@ -30,17 +29,21 @@ from tests.support.push import (
     set_config,
 )
 from tests.support.results import Json
+from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually
 
 INVALID_PARAMS: Final = -32602
 SIGNING_KEY: Final = f"whsec_{base64.b64encode(b'a signing key of 32 bytes for us').decode()}"
 
 
-@pytest_asyncio.fixture
-async def cluster(new_cluster: NewCluster) -> AsyncIterator[Cluster]:
+@pytest_asyncio.fixture(scope="module")
+async def cluster(
+    temporal: TemporalServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Cluster]:
     options = pushing(f"--push-signing-key={SIGNING_KEY}", encrypted=True)
     options = replace(options, env={**options.env, "LOG_LEVEL": "DEBUG"})
-    async with new_cluster(options=options) as cluster:
+    folder = tmp_path_factory.mktemp("encrypted")
+    async with running_cluster(temporal, folder, apis=1, workers=1, options=options) as cluster:
         yield cluster
 
 
@@ -154,9 +157,9 @@ async def test_a_redacted_value_stands_for_nothing_but_a_secret_of_its_config(
         assert "Send the value itself" in refusal.message
 
 
-async def test_without_encryption_credentials_are_refused(new_cluster: NewCluster) -> None:
-    async with new_cluster(options=pushing()) as cluster, hook() as receiver:
-        task = await cluster.caller.send_task("ask it", configuration=inline(receiver.config()))
+async def test_without_encryption_credentials_are_refused(pusher: Cluster) -> None:
+    async with hook() as receiver:
+        task = await pusher.caller.send_task("ask it", configuration=inline(receiver.config()))
         value = secret("value")
         for fields in (
             {"token": value},
@@ -164,14 +167,14 @@ async def test_without_encryption_credentials_are_refused(new_cluster: NewCluste
         ):
             config = receiver.config(**fields)
             for call in (
-                set_config(cluster.caller, task["id"], config),
-                cluster.caller.send("answer", task_id=task["id"], configuration=inline(config)),
-                cluster.caller.send("echo", configuration=inline(config)),
+                set_config(pusher.caller, task["id"], config),
+                pusher.caller.send("answer", task_id=task["id"], configuration=inline(config)),
+                pusher.caller.send("echo", configuration=inline(config)),
             ):
                 refusal = await refused(call, code=INVALID_PARAMS)
                 assert "A2A_TEMPORAL_ENCRYPTION_KEYS" in refusal.message
                 assert value not in refusal.body
-        assert not cluster.temporal.holds(value)
+        assert not pusher.temporal.holds(value)
 
 
 def seen_headers(receiver: Hook) -> set[tuple[str | None, str | None]]:

@@ -67,7 +67,7 @@ async def test_dead_and_hanging_receivers(new_cluster: NewCluster) -> None:
         assert described.status == WorkflowExecutionStatus.COMPLETED
 
 
-async def test_order_holds_through_failures(new_cluster: NewCluster) -> None:
+async def test_order_holds_through_failures(pusher: Cluster) -> None:
     failures = iter([Answer(status=503), Answer(status=500), Answer(status=302)] * 20)
 
     def every_other(_: Received) -> Answer:
@@ -76,9 +76,9 @@ async def test_order_holds_through_failures(new_cluster: NewCluster) -> None:
         return next(failures) if fail else Answer()
 
     fail = False
-    async with new_cluster(options=pushing()) as cluster, hook() as receiver:
+    async with hook() as receiver:
         receiver.script = every_other
-        await cluster.caller.send("status 5", configuration=inline(receiver.config()))
+        await pusher.caller.send("status 5", configuration=inline(receiver.config()))
         await receiver.told("COMPLETED")
         ids = [each.headers["webhook-id"] for each in receiver.taken]
         assert len(set(ids)) == len(ids)
@@ -107,33 +107,29 @@ async def test_every_run_of_a_task_is_told_once_and_in_order(new_cluster: NewClu
         assert await number_of_children(cluster, task["id"]) >= 2
 
 
-async def test_a_task_that_is_canceled_terminated_or_times_out_tells_so(
-    new_cluster: NewCluster,
-) -> None:
-    async with new_cluster(options=pushing()) as cluster, hook() as canceled, hook() as terminated:
+async def test_a_task_that_is_canceled_terminated_or_times_out_tells_so(pusher: Cluster) -> None:
+    async with hook() as canceled, hook() as terminated:
         one, other = await all_of(
-            cluster.caller.start("sleep 60", configuration=inline(canceled.config())),
-            cluster.caller.start("sleep 60", configuration=inline(terminated.config())),
+            pusher.caller.start("sleep 60", configuration=inline(canceled.config())),
+            pusher.caller.start("sleep 60", configuration=inline(terminated.config())),
         )
         await all_of(canceled.told("WORKING"), terminated.told("WORKING"))
-        await cluster.caller.cancel(one["id"])
-        await cluster.workflow(other["id"]).terminate()
+        await pusher.caller.cancel(one["id"])
+        await pusher.workflow(other["id"]).terminate()
         await all_of(canceled.told("CANCELED"), terminated.told("FAILED"))
         assert canceled.states().count("CANCELED") == 1
         assert terminated.states()[-1] == "FAILED"
 
 
-async def test_a_lost_delivery_workflow_is_replaced_while_the_task_goes_on(
-    new_cluster: NewCluster,
-) -> None:
-    async with new_cluster(options=pushing()) as cluster, hook() as receiver:
-        task = await cluster.caller.send_task(
+async def test_a_lost_delivery_workflow_is_replaced_while_the_task_goes_on(pusher: Cluster) -> None:
+    async with hook() as receiver:
+        task = await pusher.caller.send_task(
             "ask it; pause 1", configuration=inline(receiver.config())
         )
         await receiver.told("INPUT_REQUIRED")
-        child = cluster.workflow(wire.push_workflow_id(task["id"], 1))
+        child = pusher.workflow(wire.push_workflow_id(task["id"], 1))
         await child.terminate("by the operator")
-        await cluster.caller.send_task("answer", task_id=task["id"])
+        await pusher.caller.send_task("answer", task_id=task["id"])
         await receiver.told("COMPLETED")
         assert receiver.states().count("COMPLETED") == 1
 

@@ -1,23 +1,21 @@
 """P1: a receiver is told the same events however the message was sent, and with nobody there."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
-import pytest_asyncio
+import pytest
 
-from tests.conftest import NewCluster
 from tests.support.calls import Caller, all_of, over_every_binding
 from tests.support.cluster import Cluster
 from tests.support.hook import Hook, hook
-from tests.support.push import inline, pushing, set_config
+from tests.support.push import inline, set_config
 from tests.support.waiting import eventually
 
 EVENTS = "status 3; chunks 2 16 0.05"
 
 
-@pytest_asyncio.fixture
-async def cluster(new_cluster: NewCluster) -> AsyncIterator[Cluster]:
-    async with new_cluster(options=pushing()) as cluster:
-        yield cluster
+@pytest.fixture
+def cluster(pusher: Cluster) -> Cluster:
+    return pusher
 
 
 async def blocking(caller: Caller, receiver: Hook) -> None:

@@ -34,10 +34,13 @@ class Forked:
         command: Name of the module, and arguments.
         env: The whole environment.
         log: File that takes its output; appended to.
+        cwd: Its current directory.
     """
 
-    def __init__(self, command: Sequence[str], *, env: Mapping[str, str], log: Path) -> None:
-        arguments = (list(command), dict(env), str(log))
+    def __init__(
+        self, command: Sequence[str], *, env: Mapping[str, str], log: Path, cwd: Path
+    ) -> None:
+        arguments = (list(command), dict(env), str(log), str(cwd))
         self._process = _FORKING.Process(target=_run, args=arguments, daemon=True)
         self._process.start()
         self.pid = cast("int", self._process.pid)
@@ -54,8 +57,9 @@ class Forked:
         return code
 
 
-def _run(command: list[str], env: dict[str, str], log: str) -> None:
+def _run(command: list[str], env: dict[str, str], log: str, cwd: str) -> None:
     os.setsid()
+    os.chdir(cwd)
     with open(log, "ab") as output:  # noqa: PTH123 - a descriptor is what is wanted
         for stream in (1, 2):
             os.dup2(output.fileno(), stream)

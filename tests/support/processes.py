@@ -40,15 +40,23 @@ class Process:
         command: Program and arguments; `python -m` is forked, see `Forked`.
         env: Added to this process's environment.
         log: File that takes its output; appended to, so a restart keeps the earlier part.
+        cwd: Its current directory.
     """
 
     def __init__(
-        self, name: str, command: Sequence[str], *, env: Mapping[str, str], log: Path
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        log: Path,
+        cwd: Path = ROOT,
     ) -> None:
         self.name = name
         self.log = log
         self._command = list(command)
         self._env = dict(env)
+        self._cwd = cwd
         self._child: subprocess.Popen[bytes] | Forked | None = None
         self._old_news = 0
 
@@ -78,7 +86,7 @@ class Process:
         assert not self.running, f"{self.name} runs already"
         env = {**_inherited(), **self._env}
         if self._command[:2] == [sys.executable, "-m"]:
-            self._child = Forked(self._command[2:], env=env, log=self.log)
+            self._child = Forked(self._command[2:], env=env, log=self.log, cwd=self._cwd)
         else:
             self._child = self._new(env)
         if self not in STARTED:
@@ -88,7 +96,7 @@ class Process:
         with self.log.open("ab") as output:
             return subprocess.Popen(
                 self._command,
-                cwd=ROOT,
+                cwd=self._cwd,
                 env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
