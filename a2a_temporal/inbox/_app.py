@@ -12,21 +12,21 @@ from importlib.resources import files
 from pathlib import Path
 
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from temporalio.client import Client
 
 from a2a_temporal._http.limits import BodyLimit
 from a2a_temporal._http.readiness import Health
 from a2a_temporal._server.approvals import Approvals
 from a2a_temporal.inbox._answers import MAX_BODY_BYTES
-from a2a_temporal.inbox._guard import SecurityHeaders
 from a2a_temporal.inbox._pages import Pages
 from a2a_temporal.inbox._rendering import new_environment
-from a2a_temporal.inbox._secrets import SHORTEST_SECRET, is_guessable
-from a2a_temporal.inbox._sessions import Sessions
+from a2a_temporal.inbox._sessions import SHORTEST_SECRET, Sessions, is_guessable
 from a2a_temporal.inbox._sign_in import SignIn
 from a2a_temporal.inbox._views import Settings, Views
 from a2a_temporal.inbox.authenticators import Authenticator
@@ -100,7 +100,7 @@ def create_inbox(
             ),
             Route("/files/{artifact:int}/{task_id:path}/{part:int}", pages.for_person(pages.file)),
             Route("/tasks/{task_id:path}", pages.for_person(pages.task), methods=["GET"]),
-            Route("/tasks/{task_id:path}", pages.answer, methods=["POST"]),
+            Route("/tasks/{task_id:path}", pages.for_person(pages.answer), methods=["POST"]),
             Route("/sign-in", sign_in.page, methods=["GET"]),
             Route("/sign-in", sign_in.sign_in, methods=["POST"]),
             Route("/sign-in/begin", sign_in.begin),
@@ -108,7 +108,7 @@ def create_inbox(
             Route("/sign-out", sign_in.sign_out, methods=["POST"]),
         ],
         middleware=[
-            Middleware(SecurityHeaders),
+            Middleware(_SecurityHeaders),
             Middleware(BodyLimit, max_bytes=MAX_BODY_BYTES, refuse=_too_large),
             Middleware(
                 Sessions,
@@ -137,3 +137,60 @@ def _fingerprint() -> str:
     for each in sorted(_STATIC.iterdir()):
         digest.update(each.read_bytes())
     return digest.hexdigest()[:12]
+
+
+_CONTENT_SECURITY_POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "style-src 'self'",
+        "script-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    ]
+)
+
+_HEADERS = {
+    "Content-Security-Policy": _CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # Not no-referrer: with it browsers send "Origin: null" with forms, which is checked.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+}
+
+# Their addresses change with their content.
+_CACHED = "public, max-age=604800"
+
+
+class _SecurityHeaders:
+    """Adds the headers, and forbids caches to keep what the endpoint does not allow them to.
+
+    Args:
+        app: The application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        is_static = scope["path"].startswith(f"{scope.get('root_path', '')}/static/")
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("Cache-Control", _CACHED if is_static else "no-store")
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import binascii
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -21,7 +21,7 @@ from a2a_temporal._server.approvals import (
     not_counted,
     outcome_in,
 )
-from a2a_temporal._server.parked import Person, View, Waiting
+from a2a_temporal._server.parked import Person, View
 from a2a_temporal._server.search_attributes import registration_command
 from a2a_temporal.inbox._answers import BadAnswerError, Typed, answer_of, is_foreign, posted
 from a2a_temporal.inbox._conversation import decided_text, row_of
@@ -39,7 +39,7 @@ STALE_FORM = (
 )
 UNREACHABLE = "Temporal does not answer just now."
 
-Endpoint = Callable[[Request, Person], Awaitable[Response]]
+Endpoint = Callable[[Request, Person, Typed], Awaitable[Response]]
 
 
 class Pages:
@@ -69,31 +69,38 @@ class Pages:
     ) -> Callable[[Request], Awaitable[Response]]:
         """Serve an endpoint to people who are signed in; others are asked to.
 
+        Whatever goes wrong, what was typed into a form is shown again.
+
         Args:
             endpoint: Serves the request.
             in_background: The page's script asks, so a person would not see a redirect.
         """
 
         async def serve(request: Request) -> Response:
+            try:
+                typed = Typed(await posted(request) if request.method == "POST" else {})
+            except BadAnswerError as error:
+                return self._views.message(request, 400, "That did not work", str(error))
             person = await who(self._authenticator, request)
             if person is None:
-                return PlainTextResponse("", 401) if in_background else self._ask_who(request)
+                return (
+                    PlainTextResponse("", 401) if in_background else self._ask_who(request, typed)
+                )
             try:
-                return await endpoint(request, person)
+                return await endpoint(request, person, typed)
             except UnknownTaskError:
-                return self._views.unknown(request, person)
+                return self._views.unknown(request, person, typed)
             except UnreadableTaskError as error:
-                return self._views.unreadable(request, person, error)
+                return self._views.unreadable(request, person, error, typed)
             except BadPageError:
                 return RedirectResponse(link(request, "/"), 303)
             except TEMPORAL_FAILURES as error:
                 logger.error("Temporal: %s", error)
-                text = self._trouble(error)
-                return self._views.message(request, 503, "Not available", text, person=person)
+                return self._not_available(request, person, error, typed)
 
         return serve
 
-    async def inbox(self, request: Request, person: Person) -> Response:
+    async def inbox(self, request: Request, person: Person, _: Typed) -> Response:
         """List what waits for this person."""
         view, token, first = _place(request)
         size = self._settings.page_size
@@ -119,14 +126,14 @@ class Pages:
             watch=link(request, "/version/inbox", dict(request.query_params)),
         )
 
-    async def inbox_version(self, request: Request, person: Person) -> Response:
+    async def inbox_version(self, request: Request, person: Person, _: Typed) -> Response:
         """Return what changes when the list does."""
-        view, token, _ = _place(request)
+        view, token = _place(request)[:2]
         size = self._settings.page_size
         version = await self._approvals.version(person, view=view, size=size, token=token)
         return PlainTextResponse(version)
 
-    async def task(self, request: Request, person: Person) -> Response:
+    async def task(self, request: Request, person: Person, _: Typed) -> Response:
         """Show a task, and what became of the answer that was sent from here."""
         waiting = await self._approvals.task(person, request.path_params["task_id"])
         token = request.query_params.get("sent", "")
@@ -135,12 +142,12 @@ class Pages:
             outcome = outcome_in(waiting.state, token) or not_counted(waiting.state, token)
         return self._views.task(request, person, waiting, outcome=outcome)
 
-    async def task_version(self, request: Request, person: Person) -> Response:
+    async def task_version(self, request: Request, person: Person, _: Typed) -> Response:
         """Return what changes when the task does."""
         waiting = await self._approvals.task(person, request.path_params["task_id"])
         return PlainTextResponse(waiting.version)
 
-    async def file(self, request: Request, person: Person) -> Response:
+    async def file(self, request: Request, person: Person, _: Typed) -> Response:
         """Hand out the bytes of a part of an artifact, always as a download."""
         waiting = await self._approvals.task(person, request.path_params["task_id"])
         at, index = request.path_params["artifact"], request.path_params["part"]
@@ -162,49 +169,17 @@ class Pages:
             },
         )
 
-    async def answer(self, request: Request) -> Response:
-        """Take an answer; whatever is wrong with it, what was typed is shown again."""
+    async def answer(self, request: Request, person: Person, typed: Typed) -> Response:
+        """Take an answer."""
+        waiting = await self._approvals.task(person, request.path_params["task_id"])
+        foreign = _foreign_reason(request, self._settings.public_url, typed.values)
+        if foreign:
+            typed = Typed(typed.values, foreign)
+            return self._views.task(request, person, waiting, typed=typed, status=403)
         try:
-            values = await posted(request)
+            answer = answer_of(waiting, typed.values)
         except BadAnswerError as error:
-            return self._views.message(request, 400, "That did not work", str(error))
-        person = await who(self._authenticator, request)
-        if person is None:
-            return self._ask_who(request, Typed(values))
-        try:
-            waiting = await self._approvals.task(person, request.path_params["task_id"])
-            foreign = _foreign_reason(request, self._settings.public_url, values)
-            if foreign:
-                typed = Typed(values, foreign)
-                return self._views.task(request, person, waiting, typed=typed, status=403)
-            return await self._decide(request, person, waiting, values)
-        except UnknownTaskError:
-            return self._views.unknown(request, person, Typed(values))
-        except UnreadableTaskError as error:
-            return self._views.unreadable(request, person, error, Typed(values))
-        except TEMPORAL_FAILURES as error:
-            logger.error("Temporal: %s", error)
-            reason = (
-                f"{UNREACHABLE} Whether your answer was stored is not known. Send it again: it "
-                "counts once."
-            )
-            return self._views.message(
-                request,
-                503,
-                "Not sure",
-                reason,
-                person=person,
-                typed=Typed(values),
-                again="Send it again",
-            )
-
-    async def _decide(
-        self, request: Request, person: Person, waiting: Waiting, values: dict[str, str]
-    ) -> Response:
-        try:
-            answer = answer_of(waiting, values)
-        except BadAnswerError as error:
-            typed = Typed(values, str(error), error.fields)
+            typed = Typed(typed.values, str(error), error.fields)
             return self._views.task(request, person, waiting, typed=typed, status=422)
         try:
             outcome = await self._approvals.decide(person, waiting.task_id, answer)
@@ -220,23 +195,35 @@ class Pages:
             reason = f"{decided} Your answer changed nothing."
         else:
             reason = f"Your answer did not count. {reason}"
-        return self._views.task(request, person, waiting, typed=Typed(values, reason), status=409)
+        typed = Typed(typed.values, reason)
+        return self._views.task(request, person, waiting, typed=typed, status=409)
 
-    def _ask_who(self, request: Request, typed: Typed | None = None) -> Response:
+    def _ask_who(self, request: Request, typed: Typed) -> Response:
         here = _path_here(request)
-        if typed is None and self._views.can_sign_in:
+        if not typed.values and self._views.can_sign_in:
             return RedirectResponse(link(request, "/sign-in", {"next": here}), 303)
-        return self._views.sign_in(request, next_path=here, typed=typed or Typed(), status=401)
+        return self._views.sign_in(request, next_path=here, typed=typed, status=401)
 
-    def _trouble(self, error: Exception) -> str:
+    def _not_available(
+        self, request: Request, person: Person, error: Exception, typed: Typed
+    ) -> Response:
+        if request.method == "POST":
+            text = (
+                f"{UNREACHABLE} Whether your answer was stored is not known. Send it again: it "
+                "counts once."
+            )
+            return self._views.message(
+                request, 503, "Not sure", text, person=person, typed=typed, again="Send it again"
+            )
+        text = f"{UNREACHABLE} This page tries again by itself."
         if isinstance(error, RPCError) and "A2a" in error.message:
             names = list(wire.SEARCH_ATTRIBUTES)
             command = registration_command(self._approvals.client.namespace, names)
-            return f"The namespace lacks the search attributes tasks are found by. Run: {command}"
-        return f"{UNREACHABLE} This page tries again by itself."
+            text = f"The namespace lacks the search attributes tasks are found by. Run: {command}"
+        return self._views.message(request, 503, "Not available", text, person=person)
 
 
-def _foreign_reason(request: Request, public_url: str, values: dict[str, str]) -> str:
+def _foreign_reason(request: Request, public_url: str, values: Mapping[str, str]) -> str:
     """Return why a form is not one of ours; empty when it is."""
     if is_foreign(request, public_url):
         origin = request.headers.get("origin", "another site")

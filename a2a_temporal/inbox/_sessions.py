@@ -1,5 +1,6 @@
 """Sessions: a dict in a signed cookie, with the token that protects forms from other sites."""
 
+import re
 import secrets
 import time
 from datetime import timedelta
@@ -18,6 +19,12 @@ _END = "session_end"
 _MOST_ENDED = 100_000
 # Browsers drop a longer cookie without a word.
 _LARGEST_COOKIE = 4096
+
+SHORTEST_SECRET = 16
+_FEWEST_DIFFERENT = 6
+_PLACEHOLDER = re.compile(
+    r"(change|replace).?(me|this)|your.?(secret|token)|example", re.IGNORECASE
+)
 
 
 class Sessions:
@@ -123,3 +130,12 @@ def end(request: Request) -> None:
     """End the session: this process accepts no copy of its cookie any more."""
     request.scope[_END]()
     renew(request)
+
+
+def is_guessable(secret: str) -> bool:
+    """Say whether somebody may guess a secret, or has read it in a public file."""
+    return (
+        len(secret) < SHORTEST_SECRET
+        or len(set(secret)) < _FEWEST_DIFFERENT
+        or _PLACEHOLDER.search(secret) is not None
+    )
