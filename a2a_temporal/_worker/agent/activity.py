@@ -15,11 +15,11 @@ from temporalio import activity
 from temporalio.client import AsyncActivityCancelledError
 from temporalio.service import RPCError, RPCStatusCode
 
+from a2a_temporal._gateway import Gateway
 from a2a_temporal._log import wire
 from a2a_temporal._log.kept import KeptLogs
 from a2a_temporal._log.protojson import from_json
 from a2a_temporal._log.state import LogState
-from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._worker.agent.attempt import Attempt, heartbeats
 from a2a_temporal._worker.agent.attempt_numbers import CountedAttempt
 from a2a_temporal._worker.agent.turn import Turn, TurnInput
@@ -27,8 +27,6 @@ from a2a_temporal._worker.agent.working_time import worked_in
 from a2a_temporal._worker.options import AgentOptions
 
 logger = logging.getLogger("a2a_temporal.agent")
-
-_RPC_TIMEOUT = timedelta(seconds=10)
 
 
 class AgentActivities:
@@ -127,13 +125,13 @@ class AsyncCompletions:
 
     def add(self, result: object) -> None:
         """Take over the calling activity, which must end by ``activity.raise_complete_async``."""
-        handle = activity.client().get_async_activity_handle(task_token=activity.info().task_token)
+        temporal, task_token = Gateway(activity.client()), activity.info().task_token
 
         async def complete() -> None:
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._hurry.wait(), self._after)
             try:
-                await reconnecting(lambda: handle.complete(result, rpc_timeout=_RPC_TIMEOUT))
+                await temporal.complete_activity(task_token, result)
             except AsyncActivityCancelledError:
                 pass
             except RPCError as error:

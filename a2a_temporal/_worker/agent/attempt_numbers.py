@@ -10,7 +10,7 @@ from temporalio import activity
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.service import RPCError, RPCStatusCode
 
-from a2a_temporal._executions import described
+from a2a_temporal._gateway import Gateway
 
 _BETWEEN_ATTEMPTS = (
     PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED,
@@ -65,7 +65,7 @@ class CountedAttempt:
         A heartbeat would tell as well, but it would write over the details of the author's own.
         """
         try:
-            found = await described(self._client, self._workflow_id, run_id=self._run_id)
+            found = await Gateway(self._client).describe(self._workflow_id, self._run_id)
         except RPCError as error:
             if error.status != RPCStatusCode.NOT_FOUND:
                 raise
