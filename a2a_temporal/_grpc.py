@@ -62,9 +62,9 @@ from a2a_temporal._http.calls import major_minor, served_as_1_0
 from a2a_temporal._http.cards import with_v0_3
 from a2a_temporal._http.exchange import active_extensions
 from a2a_temporal._server.cards import CardSigner, signed
-from a2a_temporal._server.checks import too_many_values
 from a2a_temporal._server.errors import UnavailableError, internal_error, masked_handler
 from a2a_temporal._server.handler import TemporalRequestHandler
+from a2a_temporal._server.validation import too_many_values
 
 logger = logging.getLogger(__name__)
 

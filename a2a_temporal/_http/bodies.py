@@ -11,7 +11,7 @@ from typing import Any, cast
 from a2a.utils.errors import A2AError, InvalidParamsError
 
 from a2a_temporal._log.conversion import is_base64, whole
-from a2a_temporal._server.checks import too_many_values as refusal
+from a2a_temporal._server.validation import too_many_values as refusal
 
 NOT_JSON = "The request body is not valid JSON"
 

@@ -49,9 +49,8 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.state import TERMINAL_STATES, LogState
 from a2a_temporal._sdk_logs import keep_bodies_out_of_logs
 from a2a_temporal._server import push_answers
-from a2a_temporal._server.call import Caller, TenantRequest, caller_of
+from a2a_temporal._server.caller import Caller, TenantRequest, caller_of
 from a2a_temporal._server.cards import asking, extended_card
-from a2a_temporal._server.checks import check_texts, first_message
 from a2a_temporal._server.errors import errors_of_temporal, not_found
 from a2a_temporal._server.follower import Cursor, LogEvent, Reader
 from a2a_temporal._server.listing import Listing
@@ -62,6 +61,7 @@ from a2a_temporal._server.push_configs import PushConfigs
 from a2a_temporal._server.resume import Resumption, declared, following
 from a2a_temporal._server.sending import Sending, Sent
 from a2a_temporal._server.tasks import Tasks, wait_until
+from a2a_temporal._server.validation import check_texts, first_message
 
 _ConfigRequest = (
     TaskPushNotificationConfig

@@ -34,7 +34,7 @@ from temporalio.service import RPCError
 from a2a_temporal._gateway import is_late, with_deadline
 from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.state import LogState
-from a2a_temporal._server.call import Caller
+from a2a_temporal._server.caller import Caller
 from a2a_temporal._server.errors import is_unreadable
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.task_index import TaskFilter, TaskIndex, TaskRow

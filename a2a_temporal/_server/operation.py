@@ -6,21 +6,17 @@ import inspect
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from a2a.server.context import ServerCallContext
 from a2a.types.a2a_pb2 import AgentCard, SendMessageRequest
 from a2a.utils.errors import PushNotificationNotSupportedError, UnsupportedOperationError
-from a2a.utils.proto_utils import validate_proto_required_fields
-from google.api.field_behavior_pb2 import FieldBehavior, field_behavior
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
-from google.protobuf.message import Message
 
 from a2a_temporal._aside import done
 from a2a_temporal._gateway import with_deadline
-from a2a_temporal._server.checks import check_values
 from a2a_temporal._server.errors import errors_of_temporal
 from a2a_temporal._server.options import HandlerOptions
+from a2a_temporal._server.validation import check_required, check_values
 
 _T = TypeVar("_T")
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -94,68 +90,3 @@ async def _check(handler: _Handler, params: Any, needs: str) -> None:
             else UnsupportedOperationError
         )
         raise error(f"The agent card says capabilities.{needs} = false.")
-
-
-# ------------------------------------------------------------ required fields
-
-# The SDK's check asks every field of every message for its options, which takes longer than all
-# that is done with a large request.
-
-
-class _Field(NamedTuple):
-    """A field that is required, or within which others are."""
-
-    name: str
-    required: bool
-    has_presence: bool
-    repeated: bool
-    inner: "list[_Field]"
-
-
-_PLANS: dict[str, list[_Field]] = {}
-
-
-def check_required(request: Message) -> None:
-    """Check that a request has the fields which the protocol requires.
-
-    Raises:
-        InvalidParamsError: A required field is missing; the SDK says which.
-    """
-    if not _is_complete(request, _plan(cast("Descriptor", request.DESCRIPTOR))):
-        validate_proto_required_fields(request)
-
-
-def _is_complete(message: Any, plan: list[_Field]) -> bool:
-    for field in plan:
-        present = message.HasField(field.name) if field.has_presence else None
-        if present is None or (present and field.inner):
-            value = getattr(message, field.name)
-            present = bool(value) if present is None else True
-            inner = value if field.repeated else [value]
-            if present and field.inner and not all(_is_complete(e, field.inner) for e in inner):
-                return False
-        if field.required and not present:
-            return False
-    return True
-
-
-def _plan(descriptor: Descriptor) -> list[_Field]:
-    plan = _PLANS.get(descriptor.full_name)
-    if plan is None:
-        # There before it is complete, as some messages hold others of their own kind.
-        plan = _PLANS[descriptor.full_name] = []
-        plan += [each for field in descriptor.fields if (each := _field(field)) is not None]
-    return plan
-
-
-def _field(field: FieldDescriptor) -> _Field | None:
-    options: Any = field.GetOptions()
-    required = FieldBehavior.REQUIRED in options.Extensions[field_behavior]
-    inner: list[_Field] = []
-    if field.type == FieldDescriptor.TYPE_MESSAGE:
-        inner_type = cast("Descriptor", field.message_type)
-        # No map of a request holds messages of which something is required.
-        inner = [] if inner_type.GetOptions().map_entry else _plan(inner_type)
-    if not required and not inner:
-        return None
-    return _Field(field.name, required, field.has_presence, field.is_repeated, inner)

@@ -29,8 +29,13 @@ from a2a_temporal._log.indexing import start_attributes
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal._log.state import LogState, begin, begins_as, state_name
 from a2a_temporal._server import push_configs
-from a2a_temporal._server.call import Caller, describe_call
-from a2a_temporal._server.checks import (
+from a2a_temporal._server.caller import Caller, describe_call
+from a2a_temporal._server.errors import UnavailableError, not_found
+from a2a_temporal._server.follower import Reader
+from a2a_temporal._server.options import HandlerOptions
+from a2a_temporal._server.push_configs import PushConfigs
+from a2a_temporal._server.tasks import SHOWN_WITHIN, Tasks, wait_until
+from a2a_temporal._server.validation import (
     as_first_message,
     check_answers,
     check_content,
@@ -40,11 +45,6 @@ from a2a_temporal._server.checks import (
     check_size,
     check_task_id,
 )
-from a2a_temporal._server.errors import UnavailableError, not_found
-from a2a_temporal._server.follower import Reader
-from a2a_temporal._server.options import HandlerOptions
-from a2a_temporal._server.push_configs import PushConfigs
-from a2a_temporal._server.tasks import SHOWN_WITHIN, Tasks, wait_until
 
 _MESSAGES = uuid.UUID("6f0a5c1e-6d0b-4d0e-9d5e-0f3d1b0c2a77")
 _SUMMARY_CHARACTERS = 120

@@ -20,7 +20,7 @@ from a2a_temporal._log.kept import KeptLogs
 from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.reading import Admit, AdmitState, NoTaskError
 from a2a_temporal._log.state import LogState
-from a2a_temporal._server.call import Caller
+from a2a_temporal._server.caller import Caller
 from a2a_temporal._server.errors import UnavailableError, not_found, why_unreadable
 from a2a_temporal._server.follower import Cursor, LogEvent, Reader
 from a2a_temporal._server.followers import Followers

@@ -16,7 +16,7 @@ from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.message import Message
 
 from a2a_temporal._log.protojson import from_json
-from a2a_temporal._server.operation import check_required
+from a2a_temporal._server.validation import check_required
 
 _REQUESTS: list[tuple[type[Message], dict[str, Any]]] = [
     (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from a2a_temporal import HandlerOptions
 from a2a_temporal._http.bodies import too_many_values
-from a2a_temporal._server.checks import check_values
+from a2a_temporal._server.validation import check_values
 from tests.support.http_app import in_process
 from tests.support.stub_handler import stub_app
 

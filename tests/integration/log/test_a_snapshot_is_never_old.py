@@ -12,7 +12,7 @@ from temporalio.client import Client
 
 from a2a_temporal import AgentOptions, HandlerOptions
 from a2a_temporal._log.state import LogState
-from a2a_temporal._server.call import Caller
+from a2a_temporal._server.caller import Caller
 from a2a_temporal._server.resume import CURSOR_PARAMETER, URI
 from a2a_temporal._server.tasks import Tasks
 from tests.support.in_process import agent_worker, new_task_queue, served

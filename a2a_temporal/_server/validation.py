@@ -1,9 +1,9 @@
-"""What a message must be before anything of it is stored (A2A 1.0 sections 3.1.1 and 3.3)."""
+"""What requests and messages must be before anything is stored (A2A 1.0 sections 3.1.1, 3.3)."""
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from a2a.server.context import ServerCallContext
 from a2a.types.a2a_pb2 import AgentCard, Message, Part, Role, SendMessageRequest
@@ -12,8 +12,12 @@ from a2a.utils.errors import (
     InvalidParamsError,
     PushNotificationNotSupportedError,
 )
+from a2a.utils.proto_utils import validate_proto_required_fields
 from a2a.utils.task import validate_history_length
+from google.api.field_behavior_pb2 import FieldBehavior, field_behavior
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.json_format import ParseError, SerializeToJsonError
+from google.protobuf.message import Message as ProtobufMessage
 from google.protobuf.struct_pb2 import Struct, Value
 
 from a2a_temporal._log.hitl import answers_of
@@ -26,7 +30,7 @@ from a2a_temporal._log.requests import (
     speaker_of,
 )
 from a2a_temporal._log.state import Accepted, LogState
-from a2a_temporal._server.call import Caller
+from a2a_temporal._server.caller import Caller
 
 _LEAST_BYTES = 2  # of a value, however it is encoded
 _LONGEST = {"message_id": 512, "task_id": 512, "context_id": 4096}
@@ -305,3 +309,68 @@ def _check_extensions(context: ServerCallContext, card: AgentCard) -> None:
             f"This agent requires the extension {missing[0]!r}. Declare it in the A2A-Extensions "
             "header."
         )
+
+
+# ------------------------------------------------------------ required fields
+
+# The SDK's check asks every field of every message for its options, which takes longer than all
+# that is done with a large request.
+
+
+class _Field(NamedTuple):
+    """A field that is required, or within which others are."""
+
+    name: str
+    required: bool
+    has_presence: bool
+    repeated: bool
+    inner: "list[_Field]"
+
+
+_PLANS: dict[str, list[_Field]] = {}
+
+
+def check_required(request: ProtobufMessage) -> None:
+    """Check that a request has the fields which the protocol requires.
+
+    Raises:
+        InvalidParamsError: A required field is missing; the SDK says which.
+    """
+    if not _is_complete(request, _plan(cast("Descriptor", request.DESCRIPTOR))):
+        validate_proto_required_fields(request)
+
+
+def _is_complete(message: Any, plan: list[_Field]) -> bool:
+    for field in plan:
+        present = message.HasField(field.name) if field.has_presence else None
+        if present is None or (present and field.inner):
+            value = getattr(message, field.name)
+            present = bool(value) if present is None else True
+            inner = value if field.repeated else [value]
+            if present and field.inner and not all(_is_complete(e, field.inner) for e in inner):
+                return False
+        if field.required and not present:
+            return False
+    return True
+
+
+def _plan(descriptor: Descriptor) -> list[_Field]:
+    plan = _PLANS.get(descriptor.full_name)
+    if plan is None:
+        # There before it is complete, as some messages hold others of their own kind.
+        plan = _PLANS[descriptor.full_name] = []
+        plan += [each for field in descriptor.fields if (each := _field(field)) is not None]
+    return plan
+
+
+def _field(field: FieldDescriptor) -> _Field | None:
+    options: Any = field.GetOptions()
+    required = FieldBehavior.REQUIRED in options.Extensions[field_behavior]
+    inner: list[_Field] = []
+    if field.type == FieldDescriptor.TYPE_MESSAGE:
+        inner_type = cast("Descriptor", field.message_type)
+        # No map of a request holds messages of which something is required.
+        inner = [] if inner_type.GetOptions().map_entry else _plan(inner_type)
+    if not required and not inner:
+        return None
+    return _Field(field.name, required, field.has_presence, field.is_repeated, inner)
