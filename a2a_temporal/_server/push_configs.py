@@ -28,7 +28,7 @@ from a2a_temporal._log.entries import now_text
 from a2a_temporal._log.late_configs import read_late_configs
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal._log.state import LogState, PushConfig
-from a2a_temporal._net import UrlRefusedError
+from a2a_temporal._net import MAXIMUM_URL_CHARACTERS, UrlRefusedError
 from a2a_temporal._push_options import PushOptions
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.errors import UnavailableError, errors_of_temporal
@@ -280,6 +280,7 @@ def _same(one: TaskPushNotificationConfig, other: TaskPushNotificationConfig) ->
 
 
 def _check_fields(config: TaskPushNotificationConfig) -> None:
+    _check_length("url", config.url, MAXIMUM_URL_CHARACTERS)
     for name, limit in _LIMITS.items():
         _check_text(name, getattr(config, name), limit)
     authentication = config.authentication
@@ -294,8 +295,12 @@ def _check_fields(config: TaskPushNotificationConfig) -> None:
         raise InvalidParamsError("authentication.scheme holds a space; it is one word.")
 
 
-def _check_text(name: str, value: str, limit: int) -> None:
+def _check_length(name: str, value: str, limit: int) -> None:
     if len(value) > limit:
         raise InvalidParamsError(f"{name} has {len(value)} characters; {limit} are allowed.")
+
+
+def _check_text(name: str, value: str, limit: int) -> None:
+    _check_length(name, value, limit)
     if not (value.isascii() and value.isprintable()):
         raise InvalidParamsError(f"{name} holds a character that an HTTP header cannot carry.")

@@ -31,7 +31,7 @@ async def client(temporal: TemporalServer) -> Client:
 async def test_a_late_signal_takes_no_config_away(client: Client) -> None:
     async with hook() as receiver:
         receiver.script = lambda _: FAILING
-        task = await submitted(client, receiver)
+        task = await submitted(client, receiver.url)
         delivery = await _begin(task)
         async with _worker(client, delivery):
             await receiver.asked(1)
@@ -52,11 +52,11 @@ async def test_retries_that_a_busy_worker_puts_off_are_no_failures(client: Clien
         answers = iter([FAILING])
         hanging.script = lambda _: next(answers, NEVER)
         receiver.script = lambda _: FAILING
-        first = await _begin(await submitted(client, hanging))
+        first = await _begin(await submitted(client, hanging.url))
         async with _worker(client, first, push):
             await hanging.asked(2)  # its retry takes the one slot that retries have
             queue = (await first.describe()).task_queue
-            delivery = await _begin(await submitted(client, receiver), queue=queue)
+            delivery = await _begin(await submitted(client, receiver.url), queue=queue)
             put_off = "The worker waits for too many receivers that have failed already"
             await eventually(lambda: _failure(delivery, put_off), within=20)
             given_up = await eventually(lambda: _given_up(delivery), within=20)
@@ -70,7 +70,7 @@ async def test_a_deploy_is_no_failure_of_a_receiver(client: Client) -> None:
     push = replace(PUSH, maximum_attempts=1, timeout=timedelta(seconds=20))
     async with hook() as receiver:
         receiver.script = lambda _: NEVER
-        delivery = await _begin(await submitted(client, receiver))
+        delivery = await _begin(await submitted(client, receiver.url))
         async with _worker(client, delivery, push):
             await receiver.asked(1)
         receiver.script = lambda _: TAKEN
@@ -81,7 +81,7 @@ async def test_a_deploy_is_no_failure_of_a_receiver(client: Client) -> None:
 
 async def test_the_handover_waits_however_long_there_is_no_worker(client: Client) -> None:
     async with hook() as receiver:
-        task = await submitted(client, receiver)
+        task = await submitted(client, receiver.url)
         delivery = await _begin(task, previous=wire.push_workflow_id(task.task_id, 0))
         async with _worker(client, delivery):
             await receiver.told("SUBMITTED")

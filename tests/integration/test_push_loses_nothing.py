@@ -33,7 +33,7 @@ async def test_what_is_written_while_a_delivery_sends_is_told_by_the_next(
 ) -> None:
     activities = PushActivities(PUSH)
     async with hook() as receiver:
-        task = await submitted(client, receiver)
+        task = await submitted(client, receiver.url)
 
         send = Receiver.send
 
@@ -56,7 +56,7 @@ async def test_what_temporal_is_slow_to_tell_is_told(
 ) -> None:
     activities = PushActivities(PUSH)
     async with hook() as receiver:
-        task = await submitted(client, receiver)
+        task = await submitted(client, receiver.url)
         first = await _deliver(task, activities)
         _hold_up(client, monkeypatch)
         await task.terminate()
@@ -69,7 +69,7 @@ async def test_an_end_that_temporal_is_slow_to_tell_is_seen(
 ) -> None:
     activities = PushActivities(PUSH)
     async with hook() as receiver:
-        task = await submitted(client, receiver)
+        task = await submitted(client, receiver.url)
         assert await _log_end(task, activities) == "open"
         _hold_up(client, monkeypatch)
         await task.terminate()
@@ -85,7 +85,7 @@ async def test_who_reads_a_long_log_says_all_the_while_that_it_lives(
         await eventually(lambda: len(beats) >= 2, within=30, what="two heartbeats")
 
     async with hook() as receiver:
-        task = await submitted(client, receiver)
+        task = await submitted(client, receiver.url)
         _hold_up(client, monkeypatch, has_beaten_twice)
         await _deliver(task, PushActivities(PUSH), heartbeat=lambda *said: beats.append(said))
         assert receiver.states() == ["SUBMITTED"]
@@ -93,7 +93,7 @@ async def test_who_reads_a_long_log_says_all_the_while_that_it_lives(
 
 async def test_a_run_is_told_whole_when_the_one_before_is_no_longer_kept(client: Client) -> None:
     async with hook() as receiver:
-        task = await submitted(client, receiver)
+        task = await submitted(client, receiver.url)
         lost = Position(str(uuid.uuid4()), event_id=50)
         await _deliver(task, PushActivities(PUSH), lost)
         assert receiver.states() == ["SUBMITTED"]

@@ -9,7 +9,6 @@ from a2a.types.a2a_pb2 import AgentCapabilities, AgentCard, Task
 from temporalio.client import Client
 
 from a2a_temporal import HandlerOptions, PushOptions, TemporalRequestHandler
-from tests.support.hook import Hook
 from tests.support.in_process import request
 
 PUSH = PushOptions(
@@ -41,14 +40,14 @@ class Submitted:
         await self.client.get_workflow_handle(self.task_id).terminate()
 
 
-async def submitted(client: Client, receiver: Hook) -> Submitted:
+async def submitted(client: Client, url: str) -> Submitted:
     """Begin a task of which a receiver is to be told."""
     name = f"silent-{uuid.uuid4().hex[:8]}"
     options = HandlerOptions(agent=name, push=PUSH)
     handler = TemporalRequestHandler(client, agent_card=_CARD, task_queue=name, options=options)
     message = request("hello", wait=False)
     config = message.configuration.task_push_notification_config
-    config.id, config.url = CONFIG, receiver.url
+    config.id, config.url = CONFIG, url
     task = await handler.on_message_send(message, ServerCallContext())
     await handler.aclose()
     assert isinstance(task, Task)

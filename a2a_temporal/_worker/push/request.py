@@ -91,7 +91,12 @@ class _BoundedStream(httpcore.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        return _BoundedStream(await self._stream.start_tls(ssl_context, server_hostname, timeout))
+        try:
+            encrypted = await self._stream.start_tls(ssl_context, server_hostname, timeout)
+        except asyncio.CancelledError:  # httpcore closes the connection in all other cases
+            await self._stream.aclose()
+            raise
+        return _BoundedStream(encrypted)
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
