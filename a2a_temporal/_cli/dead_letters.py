@@ -1,12 +1,11 @@
 """What receivers of push notifications never took: find it, and try again.
 
-Delivery workflows publish the configs they gave up in their memo. All else, the missed events
-included, still lies in the tasks' logs.
+Delivery workflows say which configs they gave up: in their memo while they are open, and in their
+failure once they have ended. The events that were missed still lie in the tasks' logs.
 """
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import WorkflowExecutionStatus
@@ -16,9 +15,16 @@ from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from a2a_temporal._executions import OPEN, OPEN_STATUSES, described, listed
+from a2a_temporal._gateway import (
+    OPEN,
+    OPEN_STATUSES,
+    Gateway,
+    converter_of,
+    is_missing_workflow,
+    lacks_attributes,
+)
 from a2a_temporal._log import wire
-from a2a_temporal._log.reading import NoTaskError, converter_of
+from a2a_temporal._log.reading import NoTaskError
 from a2a_temporal._worker.push.contract import Delivery, PushEnd, PushStart, parse_deliveries
 from a2a_temporal._worker.push.notifications import (
     NotificationLog,
@@ -27,7 +33,6 @@ from a2a_temporal._worker.push.notifications import (
     present_configs,
 )
 
-_RPC_TIMEOUT = timedelta(seconds=10)
 _FAILED = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_FAILED
 _NO_WORKER = "the task ended before a worker had run it"
 _DEAD = (
@@ -58,27 +63,42 @@ class DeadLetters:
     ended: bool
 
 
+@dataclass(frozen=True)
+class _GivenUp:
+    """The deliveries of a task's last run, and the dead letters among them.
+
+    ``start`` is the input with which a delivery workflow goes on from these deliveries.
+    """
+
+    start: PushStart
+    task_queue: str
+    ended: bool
+    letters: list[DeadLetters]
+
+
 async def dead_letters(client: Client, task_ids: Sequence[str] = ()) -> AsyncIterator[DeadLetters]:
     """Yield what has been given up, of some tasks or of all.
 
-    Of tasks that are named also what nobody was told because no worker ran them.
+    Of tasks that are named also what was never delivered because no worker ran them.
 
     Raises:
         temporalio.service.RPCError: Temporal did not answer.
     """
+    gateway = Gateway(client)
     for task_id in task_ids:
-        latest = await _latest(client, task_id)
-        letters = await (_of(client, latest) if latest else _untold(client, task_id))
-        for each in letters:
+        given_up = await _given_up(gateway, task_id)
+        for each in given_up.letters if given_up else ():
             yield each
     if task_ids:
         return
     found: set[str] = set()
-    async for delivery in listed(client, await _query(client)):
-        workflow_id = delivery.execution.workflow_id
+    async for child in gateway.executions(await _query(gateway)):
+        workflow_id = child.execution.workflow_id
         if workflow_id not in found:
             found.add(workflow_id)
-            for each in await _of(client, await _latest_run(client, workflow_id)):
+            newest = await _described(gateway, workflow_id)
+            given_up = await _given_up_by(gateway, newest) if newest else None
+            for each in given_up.letters if given_up else ():
                 yield each
 
 
@@ -91,167 +111,146 @@ async def redeliver(client: Client, task_id: str, config_ids: Sequence[str] = ()
     Raises:
         temporalio.service.RPCError: Temporal did not answer.
     """
-    latest = await _latest(client, task_id)
-    letters = await (_of(client, latest) if latest else _untold(client, task_id))
-    dead = {each.config_id for each in letters}
+    gateway = Gateway(client)
+    given_up = await _given_up(gateway, task_id)
+    if given_up is None:
+        return False
+    dead = {each.config_id for each in given_up.letters}
     chosen = dead & set(config_ids) if config_ids else dead
     if not chosen:
         return False
-    if latest is None:
-        await _tell(client, task_id, chosen)
-    elif latest.status in OPEN_STATUSES:
-        running = client.get_workflow_handle(latest.execution.workflow_id)
-        await running.signal(wire.PUSH_REDELIVER_SIGNAL, sorted(chosen), rpc_timeout=_RPC_TIMEOUT)
-    else:
-        start = await _start(client, latest.execution)
-        deliveries = await _deliveries_left(client, latest.execution)
-        for delivery in deliveries:
-            if delivery.config_id in chosen:
-                delivery.given_up = delivery.failing_since = ""
-        again = replace(start, configs={}, previous="", deliveries=deliveries, closing=True)
-        await _deliver(client, again, latest.task_queue)
+    start = given_up.start
+    workflow_id = wire.push_workflow_id(task_id, start.number)
+    if not given_up.ended:
+        await gateway.signal(workflow_id, wire.PUSH_REDELIVER_SIGNAL, [sorted(chosen)])
+        return True
+    deliveries = [
+        replace(each, given_up="", failing_since="") if each.config_id in chosen else each
+        for each in start.deliveries
+    ]
+    await gateway.start(
+        wire.PUSH_WORKFLOW,
+        [replace(start, configs={}, previous="", deliveries=deliveries, closing=True)],
+        workflow_id=workflow_id,
+        task_queue=given_up.task_queue,
+        reuse=WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
+        summary="Push notifications, delivered again",
+    )
     return True
 
 
-async def _deliver(client: Client, start: PushStart, task_queue: str) -> None:
-    await client.start_workflow(
-        wire.PUSH_WORKFLOW,
-        start,
-        id=wire.push_workflow_id(start.task_id, start.number),
-        task_queue=task_queue,
-        id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
-        static_summary="Push notifications, delivered again",
-        rpc_timeout=_RPC_TIMEOUT,
-    )
+async def _given_up(gateway: Gateway, task_id: str) -> _GivenUp | None:
+    """Return what the last delivery workflow of a task has given up."""
+    newest: WorkflowExecutionInfo | None = None
+    number = 1
+    while child := await _described(gateway, wire.push_workflow_id(task_id, number)):
+        newest, number = child, number + 1
+    if newest is None:
+        return await _never_begun(gateway, task_id)
+    return await _given_up_by(gateway, newest)
 
 
-async def _of(client: Client, child: WorkflowExecutionInfo) -> list[DeadLetters]:
-    """Return what a delivery workflow has given up, but for configs that are deleted."""
+async def _given_up_by(gateway: Gateway, child: WorkflowExecutionInfo) -> _GivenUp | None:
     ended = child.status not in OPEN_STATUSES
     if ended and child.status != _FAILED:
-        return []
-    start = await _start(client, child.execution)
-    found: list[DeadLetters] = []
-    for delivery in await _given_up(client, child):
-        log = await _log(client, start.task_id, delivery.position.run_id, start.run_id)
-        push = (await present_configs(client, log)).get(delivery.config_id) if log else None
-        if log is not None and (push is None or push.since != delivery.since):
-            continue
-        found.append(
-            DeadLetters(
-                task_id=start.task_id,
-                config_id=delivery.config_id,
-                reason=delivery.given_up,
-                since=delivery.failing_since,
-                missed=len(log.pending(push, delivery.position)) if log and push else None,
-                ended=ended,
-            )
-        )
-    return found
+        return None
+    start = await _start(gateway, child.execution)
+    left = _left_by_failed if ended else _left_by_open
+    start = replace(start, deliveries=await left(gateway.client, child))
+    letters = await _letters(gateway.client, start, ended=ended)
+    return _GivenUp(start, child.task_queue, ended, letters)
 
 
-async def _untold(client: Client, task_id: str) -> list[DeadLetters]:
-    """Return what nobody was told of a task that ended before a worker had run its first step."""
-    log = await _untold_log(client, task_id)
-    if log is None:
-        return []
-    present = await present_configs(client, log)
-    return [
-        DeadLetters(
-            task_id=task_id,
-            config_id=config_id,
-            reason=_NO_WORKER,
-            since=log.state.start.at,
-            missed=len(log.pending(push, Position(log.first_run_id))),
-            ended=True,
-        )
-        for config_id, push in log.configs.items()
-        if config_id in present and present[config_id].since == push.since
-    ]
-
-
-async def _tell(client: Client, task_id: str, config_ids: set[str]) -> None:
-    """Start the deliveries that a task without any never got to start."""
-    log = await _untold_log(client, task_id)
-    if log is None:
-        return
-    task = await _latest_run(client, task_id)
+async def _never_begun(gateway: Gateway, task_id: str) -> _GivenUp | None:
+    """Return all deliveries of a task that ended before a worker had run its first step."""
+    task = await _described(gateway, task_id)
+    if task is None:
+        return None
+    try:
+        log = await _log(gateway.client, NotificationLogs(), task_id, task.execution.run_id)
+    except NoTaskError:
+        return None
+    if log is None or not log.closed:
+        return None
+    state, first = log.state, log.first_run_id
     deliveries = [
-        Delivery(
-            config_id,
-            push.since,
-            push.revision,
-            Position(log.first_run_id),
-            given_up="" if config_id in config_ids else _NO_WORKER,
-        )
+        Delivery(config_id, push.since, push.revision, Position(first), state.start.at, _NO_WORKER)
         for config_id, push in log.configs.items()
     ]
     start = PushStart(
         task_id=task_id,
-        run_id=log.first_run_id,
+        run_id=first,
         number=1,
         deliveries=deliveries,
-        closing=True,
-        search_attributes=log.state.start.search_attributes,
+        search_attributes=state.start.search_attributes,
     )
-    await _deliver(client, start, task.task_queue)
+    letters = await _letters(gateway.client, start, ended=True)
+    return _GivenUp(start, task.task_queue, True, letters)
 
 
-async def _untold_log(client: Client, task_id: str) -> NotificationLog | None:
-    """Read the log of a task that has ended without ever having a delivery workflow."""
-    try:
-        task = await _latest_run(client, task_id)
-        log = await _log(client, task_id, task.execution.run_id)
-    except NoTaskError:
-        return None
-    except RPCError as error:
-        if error.status == RPCStatusCode.NOT_FOUND:
-            return None
-        raise
-    return log if log is not None and log.closed else None
+async def _letters(client: Client, start: PushStart, *, ended: bool) -> list[DeadLetters]:
+    """Return the dead letters of configs that are not deleted."""
+    logs, letters = NotificationLogs(), list[DeadLetters]()
+    for each in start.deliveries:
+        if not each.given_up:
+            continue
+        log = await _log(client, logs, start.task_id, each.position.run_id, start.run_id)
+        push = (await present_configs(client, log)).get(each.config_id) if log else None
+        if log and (push is None or push.since != each.since):
+            continue
+        letters.append(
+            DeadLetters(
+                task_id=start.task_id,
+                config_id=each.config_id,
+                reason=each.given_up,
+                since=each.failing_since,
+                missed=len(log.pending(push, each.position)) if log and push else None,
+                ended=ended,
+            )
+        )
+    return letters
 
 
-async def _log(client: Client, task_id: str, *run_ids: str) -> NotificationLog | None:
+async def _log(
+    client: Client, logs: NotificationLogs, task_id: str, *run_ids: str
+) -> NotificationLog | None:
     """Read a task's log; ``None`` when it is no longer there."""
     try:
-        return await NotificationLogs().read(client, task_id, run_ids=run_ids, thoroughly=True)
+        return await logs.read(client, task_id, run_ids=run_ids, thoroughly=True)
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
             return None
         raise
 
 
-async def _query(client: Client) -> str:
+async def _query(gateway: Gateway) -> str:
     """Ask for the attribute where visibility knows it, else look at every delivery workflow."""
     try:
-        await client.count_workflows(_DEAD, rpc_timeout=_RPC_TIMEOUT)
+        await gateway.count(_DEAD)
     except RPCError as error:
-        if error.status != RPCStatusCode.INVALID_ARGUMENT:
+        if not lacks_attributes(error):
             raise
         return _ALL + _HELD
     return _DEAD + _HELD
 
 
-async def _latest(client: Client, task_id: str) -> WorkflowExecutionInfo | None:
-    """Describe the delivery workflow of a task's last run."""
-    latest: WorkflowExecutionInfo | None = None
-    number = 1
-    while True:
-        try:
-            latest = await _latest_run(client, wire.push_workflow_id(task_id, number))
-        except RPCError as error:
-            if error.status == RPCStatusCode.NOT_FOUND:
-                return latest
+async def _described(gateway: Gateway, workflow_id: str) -> WorkflowExecutionInfo | None:
+    try:
+        return (await gateway.describe(workflow_id)).workflow_execution_info
+    except RPCError as error:
+        if not is_missing_workflow(error):
             raise
-        number += 1
+        return None
 
 
-async def _latest_run(client: Client, workflow_id: str) -> WorkflowExecutionInfo:
-    found = await described(client, workflow_id, timeout=_RPC_TIMEOUT)
-    return found.workflow_execution_info
+async def _start(gateway: Gateway, run: WorkflowExecution) -> PushStart:
+    page = await gateway.history_page(run.workflow_id, run.run_id, size=1)
+    payloads = page.history.events[0].workflow_execution_started_event_attributes.input.payloads
+    (start,) = await converter_of(gateway.client, run.workflow_id).decode(payloads, [PushStart])
+    return start
 
 
-async def _given_up(client: Client, child: WorkflowExecutionInfo) -> list[Delivery]:
+async def _left_by_open(client: Client, child: WorkflowExecutionInfo) -> list[Delivery]:
     if wire.PUSH_MEMO not in child.memo.fields:
         return []
     payload = child.memo.fields[wire.PUSH_MEMO]
@@ -259,19 +258,10 @@ async def _given_up(client: Client, child: WorkflowExecutionInfo) -> list[Delive
     return parse_deliveries(deliveries)
 
 
-async def _start(client: Client, run: WorkflowExecution) -> PushStart:
-    workflow = client.get_workflow_handle(run.workflow_id, run_id=run.run_id)
-    async for event in workflow.fetch_history_events(page_size=1):
-        payloads = event.workflow_execution_started_event_attributes.input.payloads
-        (start,) = await converter_of(client, run.workflow_id).decode(payloads, [PushStart])
-        return start
-    raise LookupError(f"workflow {run.workflow_id!r} has no history")
-
-
-async def _deliveries_left(client: Client, run: WorkflowExecution) -> list[Delivery]:
-    workflow = client.get_workflow_handle(run.workflow_id, run_id=run.run_id)
+async def _left_by_failed(client: Client, child: WorkflowExecutionInfo) -> list[Delivery]:
+    run = child.execution
     try:
-        await workflow.result(rpc_timeout=_RPC_TIMEOUT)
+        await client.get_workflow_handle(run.workflow_id, run_id=run.run_id).result()
     except WorkflowFailureError as error:
         if isinstance(error.cause, ApplicationError) and error.cause.details:
             return PushEnd.parse(error.cause.details[0]).deliveries

@@ -6,10 +6,9 @@ task takes no entries: changes after its end are kept in a workflow beside it, i
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
-from functools import partial
 
 from a2a.types.a2a_pb2 import (
     SendMessageRequest,
@@ -17,12 +16,11 @@ from a2a.types.a2a_pb2 import (
 )
 from a2a.utils.errors import InvalidParamsError
 from temporalio.client import Client
-from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
 from a2a_temporal._encryption import KEYS_VARIABLE
-from a2a_temporal._gateway import is_closed_workflow, is_missing_workflow, with_deadline
+from a2a_temporal._gateway import Gateway, is_closed_workflow, is_missing_workflow
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
 from a2a_temporal._log.late_configs import read_late_configs
@@ -30,7 +28,6 @@ from a2a_temporal._log.protojson import to_json
 from a2a_temporal._log.state import LogState, PushConfig
 from a2a_temporal._net import MAXIMUM_URL_CHARACTERS, UrlRefusedError
 from a2a_temporal._push_options import PushOptions
-from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.errors import UnavailableError, errors_of_temporal
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.push_answers import with_secrets
@@ -55,10 +52,9 @@ class PushConfigs:
     def __init__(
         self, client: Client, tasks: Tasks, *, task_queue: str, options: HandlerOptions
     ) -> None:
-        self._client = client
+        self._gateway = Gateway(client, timeout=options.read_timeout)
         self._tasks = tasks
         self._task_queue = task_queue
-        self._read_timeout = options.read_timeout
         self._options: PushOptions = options.push
         self._guard = options.push.guard()
 
@@ -109,7 +105,7 @@ class PushConfigs:
         if not state.terminal:
             return state
         with errors_of_temporal():
-            late = await with_deadline(self._read_timeout, read_late_configs(self._client, state))
+            late = await read_late_configs(self._gateway.client, state)
         return replace(state, push_configs=late.configs, push_revision=late.revision)
 
     async def set(self, state: LogState, config: TaskPushNotificationConfig) -> None:
@@ -195,23 +191,17 @@ class PushConfigs:
         """Write a change of a finished task into the workflow beside it, which it may open."""
         for _ in range(_TRIES):
             with errors_of_temporal():
-                late = await with_deadline(
-                    self._read_timeout, read_late_configs(self._client, state)
-                )
-                opened = partial(
-                    self._client.start_workflow,
-                    wire.LATE_CONFIGS_WORKFLOW,
-                    late.start(),
-                    id=late.workflow_id,
-                    task_queue=self._task_queue,
-                    id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-                    start_signal=wire.PUSH_CONFIG_SIGNAL,
-                    start_signal_args=[_entry(change)],
-                    static_summary="Push configs of a finished task",
-                    rpc_timeout=self._read_timeout,
-                )
+                late = await read_late_configs(self._gateway.client, state)
                 try:
-                    await with_deadline(self._read_timeout, reconnecting(opened))
+                    await self._gateway.start(
+                        wire.LATE_CONFIGS_WORKFLOW,
+                        [late.start()],
+                        workflow_id=late.workflow_id,
+                        task_queue=self._task_queue,
+                        summary="Push configs of a finished task",
+                        signal=wire.PUSH_CONFIG_SIGNAL,
+                        signal_args=[_entry(change)],
+                    )
                 except WorkflowAlreadyStartedError:
                     continue  # it closed between the two calls; the next number begins with its end
             return
@@ -225,16 +215,9 @@ class PushConfigs:
 
     async def _signal(self, workflow_id: str, change: dict[str, object]) -> bool:
         """Signal an entry, if the workflow still takes any; says whether the workflow exists."""
-        workflow = self._client.get_workflow_handle(workflow_id)
         with errors_of_temporal():
             try:
-                entry = _entry(change)
-                signaled: Awaitable[None] = reconnecting(
-                    lambda: workflow.signal(
-                        wire.PUSH_CONFIG_SIGNAL, entry, rpc_timeout=self._read_timeout
-                    )
-                )
-                await with_deadline(self._read_timeout, signaled)
+                await self._gateway.signal(workflow_id, wire.PUSH_CONFIG_SIGNAL, [_entry(change)])
             except RPCError as error:
                 if not is_missing_workflow(error):
                     raise
@@ -250,7 +233,7 @@ class PushConfigs:
 
     def _check_secrets(self, config: TaskPushNotificationConfig) -> None:
         secret = config.token or config.authentication.credentials
-        if secret and self._client.data_converter.payload_codec is None:
+        if secret and self._gateway.client.data_converter.payload_codec is None:
             raise InvalidParamsError(
                 "This server keeps no credentials, because it would keep them in clear: set "
                 f"{KEYS_VARIABLE} for its processes, or send the config without token and "

@@ -67,6 +67,25 @@ async def test_dead_and_hanging_receivers(new_cluster: NewCluster) -> None:
         assert described.status == WorkflowExecutionStatus.COMPLETED
 
 
+async def test_a_delivery_whose_worker_is_killed_goes_on_from_its_last_heartbeat(
+    new_cluster: NewCluster,
+) -> None:
+    options = pushing()
+    async with new_cluster(options=options) as cluster, hook() as receiver:
+        receiver.script = lambda _: Answer(delay=0.3)
+        await cluster.caller.send_task("status 30", configuration=inline(receiver.config()))
+        await receiver.asked(15)
+        cluster.workers[0].kill()
+        await cluster.workers[0].exited(within=10)
+        known = {each.headers["webhook-id"] for each in receiver.taken}
+        await cluster.add_worker(*options.worker)
+        await receiver.told("COMPLETED", within=30)
+        ids = [each.headers["webhook-id"] for each in receiver.taken]
+        assert len(set(ids)) == 33
+        repeated = len(ids) - len(set(ids))
+        assert repeated < len(known) - 1, "it began anew"
+
+
 async def test_order_holds_through_failures(pusher: Cluster) -> None:
     failures = iter([Answer(status=503), Answer(status=500), Answer(status=302)] * 20)
 
