@@ -19,16 +19,13 @@ from pathlib import Path
 import uvicorn
 from a2a.server.context import ServerCallContext
 from a2a.types import AgentCard
-from temporalio.worker import Worker
 
 from a2a_temporal import (
-    A2APlugin,
+    Agent,
     AgentOptions,
     HandlerOptions,
     PushOptions,
-    TemporalRequestHandler,
     connect,
-    create_app,
     create_grpc_server,
 )
 from tests.bench_agent.agent import BenchAgent
@@ -79,26 +76,17 @@ async def run_api(options: argparse.Namespace) -> None:
     extended = AgentCard()
     extended.CopyFrom(card)
     extended.skills.add(id="secret", name="Secret", description="Not for everybody.", tags=["x"])
-    handler = TemporalRequestHandler(
-        await connect(),
-        agent_card=card,
-        task_queue=_task_queue(),
-        workflow=BenchTask,
-        options=HandlerOptions(
-            validate_input_modes=True,
-            direct_message_wait=timedelta(seconds=options.direct_message_wait),
-            push=push_options(options),
-            client_task_ids=options.client_task_ids,
-            extended_agent_card=extended if options.extended_card else None,
-            extended_card_modifier=greet if options.extended_card else None,
-        ),
+    options_of_handler = HandlerOptions(
+        validate_input_modes=True,
+        direct_message_wait=timedelta(seconds=options.direct_message_wait),
+        push=push_options(options),
+        client_task_ids=options.client_task_ids,
+        extended_agent_card=extended if options.extended_card else None,
+        extended_card_modifier=greet if options.extended_card else None,
     )
-    app = create_app(
-        handler,
-        middleware=[bearer_names()],
-        rpc_path=options.rpc_path,
-        trust_forwarded=options.trust_forwarded,
-    )
+    agent = bench(card=card, handler_options=options_of_handler)
+    handler = agent.handler(await connect(), task_queue=_task_queue())
+    app = agent.app(handler, rpc_path=options.rpc_path, trust_forwarded=options.trust_forwarded)
     server = uvicorn.Server(
         uvicorn.Config(
             app,
@@ -129,19 +117,9 @@ async def run_worker(options: argparse.Namespace) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    agent = _agent()
-    worker = Worker(
+    worker = worker_agent(options).worker(
         await connect(),
         task_queue=_task_queue(),
-        workflows=WORKFLOWS,
-        activities=[Effects(ledger=agent.ledger).take],
-        plugins=[
-            A2APlugin(
-                agent_executor=agent,
-                options=agent_options(options),
-                push=push_options(options),
-            )
-        ],
         graceful_shutdown_timeout=timedelta(seconds=options.grace),
         max_cached_workflows=options.max_cached_workflows,
         max_concurrent_activities=options.max_concurrent_activities,
@@ -151,13 +129,35 @@ async def run_worker(options: argparse.Namespace) -> None:
         await stop.wait()
 
 
-def _agent() -> BenchAgent:
+def worker_agent(options: argparse.Namespace) -> Agent:
+    """Return the agent that a worker with this command line runs."""
+    return bench(
+        card=bench_card("http://localhost"),
+        handler_options=HandlerOptions(push=push_options(options)),
+        agent_options=agent_options(options),
+    )
+
+
+def bench(
+    *, card: AgentCard, handler_options: HandlerOptions, agent_options: AgentOptions | None = None
+) -> Agent:
+    """Return the agent as the environment of this process says."""
     ledger = os.environ.get("LEDGER")
     folder = os.environ.get("AUTH_DIR") or (f"{ledger}.auth" if ledger else None)
-    return BenchAgent(
+    executor = BenchAgent(
         ledger=Ledger(path=Path(ledger) if ledger else None),
         out_of_band=OutOfBand(folder=Path(folder) if folder else None),
         plain_text_seconds=float(os.environ.get("PLAIN_TEXT_SECONDS", "0")),
+    )
+    return Agent(
+        card=card,
+        executor=executor,
+        workflow=BenchTask,
+        workflows=WORKFLOWS,
+        activities=[Effects(ledger=executor.ledger).take],
+        handler_options=handler_options,
+        agent_options=agent_options,
+        middleware=[bearer_names()],
     )
 
 

@@ -1,8 +1,6 @@
 """``a2a-temporal doctor`` says whether this process has the keys and the storage of the others."""
 
 import base64
-import sys
-import uuid
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
@@ -12,8 +10,8 @@ import pytest_asyncio
 from a2a_temporal import connect
 from a2a_temporal._gateway import Gateway
 from a2a_temporal._server.search_attributes import register_search_attributes
+from tests.support.command_line import ran
 from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
-from tests.support.processes import Process
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import within
 
@@ -45,52 +43,42 @@ async def _task(server: TemporalServer, env: Mapping[str, str], text: str = "say
         await within(60, agent.send(text), what="the task")
 
 
-async def _doctor(server: TemporalServer, env: Mapping[str, str], folder: Path) -> str:
+async def _doctor(server: TemporalServer, env: Mapping[str, str]) -> str:
     """Return the line about payloads; nothing else may look like a traceback."""
-    doctor = Process(
-        "doctor",
-        [sys.executable, "-m", "a2a_temporal", "doctor"],
-        env={"TEMPORAL_ADDRESS": server.address, **env},
-        log=folder / f"{uuid.uuid4()}.log",
-    )
-    doctor.start()
-    try:
-        await doctor.exited(within=30)
-    finally:
-        await doctor.put_away()
-    assert "Traceback" not in doctor.output()
-    lines = [line for line in doctor.output().splitlines() if line[6:].startswith("payloads")]
-    assert len(lines) == 1, doctor.output()
+    done = await ran(server.address, "doctor", env=env)
+    assert "Traceback" not in done.out + done.err
+    lines = [line for line in done.out.splitlines() if line[6:].startswith("payloads")]
+    assert len(lines) == 1, done.out
     return lines[0]
 
 
-async def test_each_key_and_what_is_missing(lonely: TemporalServer, tmp_path: Path) -> None:
-    assert "no task yet" in await _doctor(lonely, {}, tmp_path)
+async def test_each_key_and_what_is_missing(lonely: TemporalServer) -> None:
+    assert "no task yet" in await _doctor(lonely, {})
     await _task(lonely, {KEYS: OLD})
     await _task(lonely, {KEYS: f"{NEW},{OLD}"})
 
-    right = await _doctor(lonely, {KEYS: f"{NEW},{OLD}"}, tmp_path)
+    right = await _doctor(lonely, {KEYS: f"{NEW},{OLD}"})
     assert right.startswith("ok    payloads")
     assert "the 2 newest tasks can be read, encrypted with key 'new'" in right
 
-    one = await _doctor(lonely, {KEYS: NEW}, tmp_path)
+    one = await _doctor(lonely, {KEYS: NEW})
     assert one.startswith("FAIL  payloads")
     assert "1 of the 2 newest tasks cannot be read here" in one
     assert f"key 'old', which this process does not have. Add it to {KEYS}" in one
 
-    wrong = await _doctor(lonely, {KEYS: OTHER}, tmp_path)
+    wrong = await _doctor(lonely, {KEYS: OTHER})
     assert "2 of the 2 newest tasks" in wrong
     assert "key 'new'" in wrong
 
-    forged = await _doctor(lonely, {KEYS: f"{SAME_ID},{OLD}"}, tmp_path)
+    forged = await _doctor(lonely, {KEYS: f"{SAME_ID},{OLD}"})
     assert "does not open with key 'new'" in forged
 
-    none = await _doctor(lonely, {}, tmp_path)
+    none = await _doctor(lonely, {})
     assert none.startswith("FAIL  payloads")
     assert f"encrypted with key 'new', and no key is set here; set {KEYS}" in none
 
     await _task(lonely, {})
-    mixed = await _doctor(lonely, {KEYS: f"{NEW},{OLD}"}, tmp_path)
+    mixed = await _doctor(lonely, {KEYS: f"{NEW},{OLD}"})
     assert mixed.startswith("note  payloads")
     assert "the newest is not encrypted" in mixed
 
@@ -100,11 +88,11 @@ async def test_large_starts_need_the_storage_of_the_others(
 ) -> None:
     storage = {KEYS: f"{NEW},{OLD}", STORAGE: str(tmp_path / "stored")}
     await _task(lonely, storage, "say:x " + "y" * 400_000)
-    right = await _doctor(lonely, storage, tmp_path)
+    right = await _doctor(lonely, storage)
     assert "can be read" in right, right
-    without = await _doctor(lonely, {KEYS: f"{NEW},{OLD}"}, tmp_path)
+    without = await _doctor(lonely, {KEYS: f"{NEW},{OLD}"})
     assert without.startswith("FAIL  payloads")
     assert f"external storage, and none is set here; set {STORAGE}" in without
-    elsewhere = await _doctor(lonely, {**storage, STORAGE: str(tmp_path / "empty")}, tmp_path)
+    elsewhere = await _doctor(lonely, {**storage, STORAGE: str(tmp_path / "empty")})
     assert elsewhere.startswith("FAIL  payloads")
     assert "is not in" in elsewhere

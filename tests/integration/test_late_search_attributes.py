@@ -1,6 +1,5 @@
 """A namespace without room for the search attributes of tasks, and with room only later."""
 
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -18,8 +17,8 @@ from temporalio.client import Client
 from a2a_temporal import HandlerOptions
 from a2a_temporal._gateway import Gateway
 from a2a_temporal._server.search_attributes import register_search_attributes
+from tests.support.command_line import ran
 from tests.support.in_process import CALL, Served, agent_worker, new_task_queue, served
-from tests.support.processes import Process
 from tests.support.temporal_server import TemporalServer, running_server
 from tests.support.waiting import eventually
 
@@ -40,7 +39,6 @@ async def test_five_keywords_are_all_it_takes(full: TemporalServer) -> None:
 
 async def test_tasks_from_before_the_attributes_are_listed_once_they_are_indexed(
     full: TemporalServer,
-    tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -53,7 +51,7 @@ async def test_tasks_from_before_the_attributes_are_listed_once_they_are_indexed
         assert "cannot have more than 10 search attribute of type Keyword" in caplog.text
         assert "Without them ListTasks" in caplog.text
         assert "search-attribute create" not in caplog.text
-        said = await _doctor(full, tmp_path / "full.log")
+        said = await _doctor(full)
         assert "takes 10 of type Keyword, 6 are in use, and 5 more are needed" in said
         assert "search-attribute create" not in said
         parked, done = await agent.send("ask"), await agent.send("say:done")
@@ -67,9 +65,9 @@ async def test_tasks_from_before_the_attributes_are_listed_once_they_are_indexed
 
         await eventually(made, within=60)
         assert "doctor --reindex" in caplog.text
-        assert "1 open tasks are not listed" in await _doctor(full, tmp_path / "late.log")
+        assert "1 open tasks are not listed" in await _doctor(full)
         assert await _list(agent) == {}
-        said = await _doctor(full, tmp_path / "reindex.log", "--reindex")
+        said = await _doctor(full, "--reindex")
         assert "1 open tasks were asked" in said
 
         async def listed() -> bool:
@@ -90,19 +88,9 @@ async def _list(agent: Served) -> dict[str, int]:
     return {task.id: task.status.state for task in answer.tasks}
 
 
-async def _doctor(server: TemporalServer, log: Path, *arguments: str) -> str:
-    doctor = Process(
-        "doctor",
-        [sys.executable, "-m", "a2a_temporal", "doctor", *arguments],
-        env={"TEMPORAL_ADDRESS": server.address},
-        log=log,
-    )
-    doctor.start()
-    try:
-        await doctor.exited(within=60)
-    finally:
-        await doctor.put_away()
-    return " ".join(doctor.output().split())
+async def _doctor(server: TemporalServer, *arguments: str) -> str:
+    done = await ran(server.address, "doctor", *arguments)
+    return " ".join((done.out + done.err).split())
 
 
 async def _add(client: Client, *names: str) -> None:

@@ -1,9 +1,5 @@
 """What a receiver never took is shown to operators, and delivered again when they say so."""
 
-import asyncio
-import os
-import sys
-
 import pytest
 from temporalio.client import WorkflowExecutionStatus
 
@@ -11,36 +7,20 @@ from a2a_temporal._log import wire
 from tests.conftest import NewCluster
 from tests.support.calls import all_of
 from tests.support.cluster import Cluster
+from tests.support.command_line import ran
 from tests.support.hook import Answer, Hook, hook
-from tests.support.processes import ROOT
 from tests.support.push import delete_config, inline, pushing, set_config
 from tests.support.temporal_server import NAMESPACE
-from tests.support.waiting import eventually, within
+from tests.support.waiting import eventually
 
 OPTIONS = pushing("--push-attempts=2")
 
 
 async def cli(cluster: Cluster, *arguments: str) -> tuple[int, str]:
     """Run `a2a-temporal push` as an operator does."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "a2a_temporal",
-        "push",
-        *arguments,
-        cwd=ROOT,
-        env={
-            **os.environ,
-            **cluster.env,
-            "TEMPORAL_ADDRESS": cluster.temporal.address,
-            "TEMPORAL_NAMESPACE": NAMESPACE,
-        },
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    output, _ = await within(30, process.communicate())
-    assert process.returncode is not None
-    return process.returncode, output.decode()
+    env = {**cluster.env, "TEMPORAL_NAMESPACE": NAMESPACE}
+    done = await ran(cluster.temporal.address, "push", *arguments, env=env)
+    return done.code, done.out + done.err
 
 
 async def status_of_child(cluster: Cluster, task_id: str) -> WorkflowExecutionStatus | None:

@@ -13,7 +13,7 @@ from tests.support.waiting import eventually
 async def test_a_server_that_is_told_to_stop_changes_no_task(new_cluster: NewCluster) -> None:
     async with new_cluster(apis=1, workers=1) as cluster:
         before = cluster.caller
-        working = await all_of(*(before.start("sleep 14") for _ in range(20)))
+        working = await all_of(*(before.start("sleep 14") for _ in range(8)))
         parked = await all_of(*(before.send_task(f"ask colour {n}?") for n in range(3)))
         async with AsyncExitStack() as streams:
             open_streams = [

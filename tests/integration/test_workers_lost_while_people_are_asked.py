@@ -14,7 +14,7 @@ ONCE = Options(
         "--turn-timeout=6",
     )
 )
-KILLS = 6
+KILLS = 4
 
 
 async def test_a_task_that_waits_survives_any_number_of_lost_workers(

@@ -14,15 +14,10 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.service import RPCError, RPCStatusCode
-from temporalio.worker import Replayer
 
-from a2a_temporal import A2APlugin
 from a2a_temporal._log.wire import CONTEXT_ATTRIBUTE, EVENTS_SIGNAL
 from a2a_temporal._testing.replaying import replay_all
-from tests.bench_agent.__main__ import agent_options, parse
-from tests.bench_agent.agent import BenchAgent
-from tests.bench_agent.flow import WORKFLOWS
-from tests.bench_agent.ledger import Ledger, OutOfBand
+from tests.bench_agent.__main__ import parse, worker_agent
 from tests.support.calls import JSONRPC, Caller, http_client
 from tests.support.ledger import LedgerReader
 from tests.support.processes import Process, free_port
@@ -92,11 +87,7 @@ class Cluster:
         Args:
             options: Options of the workers that ran them; they decide when a run is over.
         """
-        agent = BenchAgent(ledger=Ledger(path=None), out_of_band=OutOfBand(folder=None))
-        plugin = A2APlugin(agent_executor=agent, options=agent_options(parse(["worker", *options])))
-        replayer = Replayer(
-            workflows=WORKFLOWS, plugins=[plugin], data_converter=self.client.data_converter
-        )
+        replayer = worker_agent(parse(["worker", *options])).replayer(self.client)
         failures = await replay_all(replayer, self.client, self.task_queue)
         assert not failures, failures
 

@@ -33,14 +33,14 @@ class Forked:
     Args:
         command: Name of the module, and arguments.
         env: The whole environment.
-        log: File that takes its output; appended to.
+        output: Files that take stdout and stderr; appended to.
         cwd: Its current directory.
     """
 
     def __init__(
-        self, command: Sequence[str], *, env: Mapping[str, str], log: Path, cwd: Path
+        self, command: Sequence[str], *, env: Mapping[str, str], output: Sequence[Path], cwd: Path
     ) -> None:
-        arguments = (list(command), dict(env), str(log), str(cwd))
+        arguments = (list(command), dict(env), list(output), cwd)
         self._process = _FORKING.Process(target=_run, args=arguments, daemon=True)
         self._process.start()
         self.pid = cast("int", self._process.pid)
@@ -57,12 +57,12 @@ class Forked:
         return code
 
 
-def _run(command: list[str], env: dict[str, str], log: str, cwd: str) -> None:
+def _run(command: list[str], env: dict[str, str], output: list[Path], cwd: Path) -> None:
     os.setsid()
     os.chdir(cwd)
-    with open(log, "ab") as output:  # noqa: PTH123 - a descriptor is what is wanted
-        for stream in (1, 2):
-            os.dup2(output.fileno(), stream)
+    for stream, path in enumerate(output, start=1):
+        with path.open("ab") as file:
+            os.dup2(file.fileno(), stream)
     cast("TextIOWrapper", sys.stdout).reconfigure(line_buffering=True)
     os.environ.clear()
     os.environ.update(env)

@@ -29,7 +29,7 @@ from a2a.types.a2a_pb2 import (
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from a2a_temporal import A2APlugin, AgentOptions, HandlerOptions, TemporalRequestHandler
+from a2a_temporal import Agent, AgentOptions, HandlerOptions
 from a2a_temporal.activity import current_turn
 from a2a_temporal.errors import PublicError, RetryableError
 
@@ -154,9 +154,8 @@ async def served(
     client: Client, task_queue: str, options: HandlerOptions | None = None
 ) -> AsyncGenerator[Served]:
     """Serve the scripted agent from one more replica."""
-    handler = TemporalRequestHandler(
-        client, agent_card=CARD, task_queue=task_queue, options=options
-    )
+    agent = Agent(card=CARD, executor=Scripted())
+    handler = agent.handler(client, task_queue=task_queue, options=options)
     await handler.start()
     try:
         yield Served(handler=handler, task_queue=task_queue)
@@ -173,16 +172,8 @@ def agent_worker(
     cached: bool = True,
 ) -> Worker:
     """Return a worker of the scripted agent; without its cache it replays at every step."""
-    plugin = A2APlugin(agent_executor=agent or Scripted(), options=options)
-    if cached:
-        return Worker(client, task_queue=task_queue, plugins=[plugin])
-    return Worker(
-        client,
-        task_queue=task_queue,
-        plugins=[plugin],
-        max_cached_workflows=0,
-        max_concurrent_workflow_task_polls=1,
-    )
+    made = Agent(card=CARD, executor=agent or Scripted(), agent_options=options)
+    return made.worker(client, task_queue=task_queue, max_cached_workflows=1000 if cached else 0)
 
 
 def new_task_queue() -> str:

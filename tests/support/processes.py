@@ -41,6 +41,7 @@ class Process:
         env: Added to this process's environment.
         log: File that takes its output; appended to, so a restart keeps the earlier part.
         cwd: Its current directory.
+        errors: File that takes what it writes to stderr, in place of the log.
     """
 
     def __init__(
@@ -51,12 +52,14 @@ class Process:
         env: Mapping[str, str],
         log: Path,
         cwd: Path = ROOT,
+        errors: Path | None = None,
     ) -> None:
         self.name = name
         self.log = log
         self._command = list(command)
         self._env = dict(env)
         self._cwd = cwd
+        self._errors = errors or log
         self._child: subprocess.Popen[bytes] | Forked | None = None
         self._old_news = 0
 
@@ -86,21 +89,22 @@ class Process:
         assert not self.running, f"{self.name} runs already"
         env = {**_inherited(), **self._env}
         if self._command[:2] == [sys.executable, "-m"]:
-            self._child = Forked(self._command[2:], env=env, log=self.log, cwd=self._cwd)
+            files = (self.log, self._errors)
+            self._child = Forked(self._command[2:], env=env, output=files, cwd=self._cwd)
         else:
             self._child = self._new(env)
         if self not in STARTED:
             STARTED.append(self)
 
     def _new(self, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        with self.log.open("ab") as output:
+        with self.log.open("ab") as output, self._errors.open("ab") as errors:
             return subprocess.Popen(
                 self._command,
                 cwd=self._cwd,
                 env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
-                stderr=subprocess.STDOUT,
+                stderr=errors,
                 start_new_session=True,
             )
 

@@ -1,43 +1,18 @@
 """``a2a-temporal approvals``: the terminal's door."""
 
-import asyncio
 import json
-import os
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from a2a_temporal.testing import running_agent, state_of
 from tests.integration.approvals.more_flows import TwoInARow
 from tests.integration.inbox.conftest import Office
-from tests.support.processes import ROOT
-from tests.support.waiting import eventually, within
-
-
-@dataclass
-class Ran:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
+from tests.support.command_line import Ran, ran
+from tests.support.waiting import eventually
 
 
 async def command(office: Office, *arguments: str) -> Ran:
     """Run a command of the CLI against the office's Temporal."""
-    address = office.agent.temporal.service_client.config.target_host
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "a2a_temporal",
-        *arguments,
-        cwd=ROOT,
-        env={**os.environ, "TEMPORAL_ADDRESS": address},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await within(60, process.communicate(), what=" ".join(arguments))
-    return Ran(process.returncode or 0, out.decode(), err.decode())
+    return await ran(office.agent.temporal.service_client.config.target_host, *arguments)
 
 
 async def approvals(office: Office, *arguments: str) -> Ran:
