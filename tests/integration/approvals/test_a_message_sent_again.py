@@ -7,7 +7,7 @@ from a2a.types import Message, Part, Role, SendMessageRequest, TaskState
 from temporalio.client import Client
 
 from a2a_temporal.testing import running_agent, state_of
-from tests.integration.approvals.more_flows import FirstAnswerWins
+from tests.integration.approvals.asking_flows import FirstAnswerWins
 from tests.support.waiting import eventually, steadily, within
 
 

@@ -8,7 +8,7 @@ from a2a_temporal._server.sending import Sending
 from a2a_temporal._server.tasks import Tasks
 from a2a_temporal.testing import RunningAgent, card_of, running_agent
 from a2a_temporal.workflow import text_of
-from tests.integration.approvals.old_flows import OldCollector
+from tests.integration.approvals.existing_flows import OldCollector
 from tests.support.temporal_server import TemporalServer
 
 COLLECT = PlainWorkflow(type="collect-v1", answer=lambda message: Signal("add", [text_of(message)]))

@@ -7,8 +7,8 @@ import pytest
 from temporalio.client import Client
 
 from a2a_temporal.testing import RefusedError, RunningAgent, running_agent, state_of
-from tests.integration.approvals.flows import PaymentApproval
-from tests.integration.approvals.more_flows import TwoInARow
+from tests.integration.approvals.approval_flow import PaymentApproval
+from tests.integration.approvals.asking_flows import TwoInARow
 
 CACHES = pytest.mark.parametrize("cached", [0, 1000])
 

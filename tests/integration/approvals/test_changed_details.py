@@ -4,7 +4,7 @@ import pytest
 from temporalio.client import Client
 
 from a2a_temporal.testing import RefusedError, running_agent, state_of, status_text
-from tests.integration.approvals.flows import PaymentApproval
+from tests.integration.approvals.approval_flow import PaymentApproval
 
 LESS = {"payee": "X", "amount": 4}
 

@@ -5,7 +5,7 @@ import time
 from temporalio.client import Client
 
 from a2a_temporal.testing import running_agent, state_of, status_text
-from tests.integration.approvals.flows import PaymentApproval
+from tests.integration.approvals.approval_flow import PaymentApproval
 
 
 async def test_three_days_of_silence_escalate_at_once(skipping: Client) -> None:

@@ -8,8 +8,8 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowUpdateFai
 
 from a2a_temporal._log.protojson import from_json, to_json
 from a2a_temporal.testing import RunningAgent, running_agent, state_of, status_text
+from tests.integration.approvals.asking_flows import KINDS, SECRET, Breaks, Returns
 from tests.integration.approvals.combined_flows import OwnApprove
-from tests.integration.approvals.more_flows import KINDS, SECRET, Breaks, Returns
 from tests.support.waiting import within
 
 

@@ -16,7 +16,7 @@ from a2a_temporal import Agent, PlainWorkflow, Signal
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal.testing import RunningAgent, card_of, running_agent, state_of, status_text
 from a2a_temporal.workflow import data_of, text_of
-from tests.integration.approvals.old_flows import OldCollector, OldHello, OldOrder, OldReport
+from tests.integration.approvals.existing_flows import OldCollector, OldHello, OldOrder, OldReport
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually, within
 

@@ -15,8 +15,8 @@ from a2a_temporal import Agent
 from a2a_temporal._log.hitl import HITL_EXTENSION
 from a2a_temporal._log.requests import APPROVALS_EXTENSION
 from a2a_temporal.testing import card_of, running_agent, state_of, status_text
-from tests.integration.approvals.flows import PaymentApproval
-from tests.integration.approvals.more_flows import (
+from tests.integration.approvals.approval_flow import PaymentApproval
+from tests.integration.approvals.asking_flows import (
     AsksTooLate,
     Counts,
     Diary,

@@ -4,7 +4,7 @@ from temporalio.client import Client
 
 from a2a_temporal import Agent
 from a2a_temporal.testing import RunningAgent, running_agent, state_of
-from tests.integration.approvals.more_flows import AsksAndWorks, write_report
+from tests.integration.approvals.asking_flows import AsksAndWorks, write_report
 from tests.support.in_process import CARD
 from tests.support.waiting import eventually, within
 

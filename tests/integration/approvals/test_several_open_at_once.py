@@ -10,7 +10,7 @@ from temporalio.client import Client
 from a2a_temporal._log.hitl import HITL_EXTENSION
 from a2a_temporal._log.protojson import from_json, to_json
 from a2a_temporal.testing import RefusedError, running_agent, state_of, status_text
-from tests.integration.approvals.more_flows import TwoAtOnce
+from tests.integration.approvals.asking_flows import TwoAtOnce
 
 
 async def test_each_is_answered_by_name(skipping: Client) -> None:

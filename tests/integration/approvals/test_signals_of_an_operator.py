@@ -8,7 +8,7 @@ from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.client import Client
 
 from a2a_temporal.testing import running_agent, state_of, status_text
-from tests.integration.approvals.flows import PaymentApproval
+from tests.integration.approvals.approval_flow import PaymentApproval
 
 GOOD: list[tuple[str, list[Any], str, str]] = [
     ("approve", [], "completed", ""),

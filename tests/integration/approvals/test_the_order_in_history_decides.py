@@ -8,7 +8,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 
 from a2a_temporal.testing import RunningAgent, running_agent, state_of
-from tests.integration.approvals.more_flows import AsksLater, TwoInARow
+from tests.integration.approvals.asking_flows import AsksLater, TwoInARow
 from tests.support.waiting import eventually
 
 

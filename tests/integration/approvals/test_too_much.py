@@ -5,8 +5,8 @@ from a2a.utils.errors import InvalidParamsError
 from temporalio.client import Client
 
 from a2a_temporal.testing import running_agent, state_of, status_text
+from tests.integration.approvals.approval_flow import PaymentApproval
 from tests.integration.approvals.big_flow import Big
-from tests.integration.approvals.flows import PaymentApproval
 
 
 @pytest.mark.parametrize("kind", ["artifact", "status", "approval", "result"])

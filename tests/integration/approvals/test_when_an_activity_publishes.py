@@ -13,7 +13,7 @@ from temporalio.client import Client
 from a2a_temporal import Agent
 from a2a_temporal.activity import Publisher
 from a2a_temporal.testing import running_agent, state_of, status_text
-from tests.integration.approvals.written_flows import WRITTEN, RunsOneActivity
+from tests.integration.approvals.one_activity_flow import WRITTEN, RunsOneActivity
 from tests.support.in_process import CARD
 from tests.support.resets import reset_activity_in_back_off
 from tests.support.temporal_server import TemporalServer, running_server

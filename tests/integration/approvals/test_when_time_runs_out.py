@@ -8,8 +8,8 @@ from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.client import Client
 
 from a2a_temporal.testing import RefusedError, running_agent, state_of, status_text
-from tests.integration.approvals.flows import PaymentApproval
-from tests.integration.approvals.more_flows import RemindsEveryHour
+from tests.integration.approvals.approval_flow import PaymentApproval
+from tests.integration.approvals.asking_flows import RemindsEveryHour
 from tests.support.temporal_server import running_server
 
 DAY = timedelta(days=1)

@@ -5,7 +5,7 @@ from temporalio.client import Client
 
 from a2a_temporal import Agent, HandlerOptions
 from a2a_temporal.testing import RefusedError, running_agent, state_of, status_text
-from tests.integration.approvals.flows import PaymentApproval
+from tests.integration.approvals.approval_flow import PaymentApproval
 from tests.support.in_process import CARD
 
 

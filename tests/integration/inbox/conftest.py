@@ -12,7 +12,7 @@ from temporalio.client import Client
 
 from a2a_temporal.inbox import BearerTokens, Person, create_inbox
 from a2a_temporal.testing import RunningAgent, running_agent, temporal_server
-from tests.integration.inbox.flows import Office as OfficeWorkflow
+from tests.integration.inbox.office_flow import Office as OfficeWorkflow
 from tests.support.inbox import Visitor
 
 

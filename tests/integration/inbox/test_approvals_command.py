@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from a2a_temporal.testing import running_agent, state_of
-from tests.integration.approvals.more_flows import TwoInARow
+from tests.integration.approvals.asking_flows import TwoInARow
 from tests.integration.inbox.conftest import Office
 from tests.support.command_line import Ran, ran
 from tests.support.waiting import eventually

@@ -4,7 +4,7 @@ from temporalio.client import Client
 
 from a2a_temporal._server.approvals import Approvals
 from a2a_temporal.testing import RunningAgent, running_agent, state_of
-from tests.integration.approvals.flows import PaymentApproval
+from tests.integration.approvals.approval_flow import PaymentApproval
 from tests.support.resets import reset_to_the_start
 from tests.support.waiting import eventually
 

@@ -13,7 +13,7 @@ from temporalio.converter import DataConverter
 from a2a_temporal import EncryptionCodec
 from a2a_temporal.testing import running_agent
 from tests.integration.inbox.conftest import Office
-from tests.integration.inbox.flows import Office as OfficeWorkflow
+from tests.integration.inbox.office_flow import Office as OfficeWorkflow
 from tests.integration.inbox.test_approvals_command import approvals
 from tests.integration.inbox.test_listing import tasks_listed
 from tests.support.inbox import Visitor

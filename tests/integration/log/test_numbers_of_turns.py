@@ -5,7 +5,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from a2a_temporal import A2APlugin, TemporalRequestHandler
-from tests.integration.log.slow_desk_workflow import SlowDesk
+from tests.integration.log.one_at_a_time_workflow import OneAtATime
 from tests.support.in_process import CARD, Scripted, Served, new_task_queue
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually
@@ -15,12 +15,12 @@ async def test_messages_that_wait_unread_are_handled_in_turns_of_their_own(
     temporal: TemporalServer,
 ) -> None:
     client, queue = await temporal.client(), new_task_queue()
-    handler = TemporalRequestHandler(client, agent_card=CARD, task_queue=queue, workflow=SlowDesk)
+    handler = TemporalRequestHandler(client, agent_card=CARD, task_queue=queue, workflow=OneAtATime)
     await handler.start()
     async with Worker(
         client,
         task_queue=queue,
-        workflows=[SlowDesk],
+        workflows=[OneAtATime],
         plugins=[A2APlugin(agent_executor=Scripted())],
         max_cached_workflows=0,
         max_concurrent_workflow_task_polls=1,

@@ -1,4 +1,4 @@
-"""Workflows from before anybody thought of A2A: nothing in here knows of this library."""
+"""Workflows that nobody wrote for A2A: nothing in here knows of this library."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""A workflow that hands its agent one message at a time, as a desk does that has much to do."""
+"""A workflow that hands its agent one message at a time, however many wait."""
 
 from collections import deque
 
@@ -11,7 +11,7 @@ with workflow.unsafe.imports_passed_through():
 
 
 @workflow.defn(sandboxed=False)
-class SlowDesk:
+class OneAtATime:
     """Hands the first message over at once, and each further one at a signal."""
 
     @workflow.init

@@ -1,4 +1,4 @@
-"""Small workflows, each with the one thing a test is about."""
+"""A workflow that asks for the approval of a payment, with all a request can say."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""A workflow whose only activity a test writes, under the name that stands here."""
+"""A workflow whose only activity is written by the test."""
 
 from datetime import timedelta
 
