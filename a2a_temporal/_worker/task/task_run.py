@@ -260,7 +260,8 @@ class TaskRun:
         """Wait for a credential that is given out of band: the task is AUTH_REQUIRED meanwhile.
 
         The signal ``answer`` that names the request releases it, and so does a client's message,
-        which is returned. Neither may carry the credential: both are kept in the history.
+        which is returned. Neither may carry the credential: both are kept in the history. The
+        authorization holds for this call alone (A2A 1.0, section 7.6.4); ask again for the next.
 
         Raises:
             TypeError, ValueError: An argument is not what it should be.

@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import importlib
+import os
 import re
 import shlex
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -72,6 +74,30 @@ async def test_the_page_begins_with_an_agent_that_runs(
         task = await agent.send("you")
         assert state_of(task) == "completed"
         assert text in str(task)
+
+
+async def test_the_commands_of_the_operations_page(skipping: Client, tmp_path: Path) -> None:
+    (tmp_path / "hello.py").write_text(_blocks("operations.md")[0], encoding="utf-8")
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^```console\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[0]
+    lines = [line.removeprefix("$ ") for line in shown.splitlines()]
+    # All of them but the installation and the Temporal, which are there already.
+    script = "\n".join(line for line in lines if not line.startswith(("pip ", "temporal ")))
+    script = script.replace("localhost:7233", skipping.service_client.config.target_host)
+    process = await asyncio.create_subprocess_exec(
+        *("bash", "-c", script.replace("8000", str(free_port()))),
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        stdout=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        output, _ = await asyncio.wait_for(process.communicate(), 120)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+    logs = [(tmp_path / name).read_text(encoding="utf-8") for name in ("server.log", "worker.log")]
+    assert b"TASK_STATE_COMPLETED" in output, (output, logs)
+    assert b"Hello you" in output, (output, logs)
 
 
 async def test_the_authentication_of_the_bindings_page(
