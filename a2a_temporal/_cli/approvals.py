@@ -206,8 +206,9 @@ def _decide(
     task_id: str, person: Person, answer: Answer, as_json: bool, profile: str | None
 ) -> None:
     async def main(open_: Approvals) -> int:
+        waiting = await open_.task(person, task_id)
         try:
-            outcome = await open_.decide(person, task_id, answer)
+            outcome = await open_.decide(person, waiting, answer)
         except RefusedError as refused:
             outcome = Outcome(handled=False, refused=str(refused))
         after: Waiting = await open_.task(person, task_id)

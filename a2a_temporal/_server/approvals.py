@@ -220,17 +220,15 @@ class Approvals:
                 raise UnreadableTaskError(task_id) from why_unreadable(error)
             raise
 
-    async def decide(self, person: Person, task_id: str, answer: Answer) -> Outcome:
+    async def decide(self, person: Person, waiting: Waiting, answer: Answer) -> Outcome:
         """Send an answer and wait a moment for the workflow to say whether it counts.
 
         Args:
             person: Who answers.
-            task_id: The task.
+            waiting: The task, as :meth:`task` has just returned it to that person.
             answer: The answer; its ``token``, if given, makes sending it again harmless.
 
         Raises:
-            UnknownTaskError: There is no such task for this person.
-            UnreadableTaskError: The key or the storage of the task is not here; nothing was sent.
             RefusedError: The answer cannot count; nothing was sent.
             temporalio.service.RPCError: Temporal did not answer; send it again.
         """
@@ -241,7 +239,6 @@ class Approvals:
             verified=person.verified,
             token=answer.token or uuid.uuid4().hex,
         )
-        waiting = await self.task(person, task_id)
         earlier = outcome_in(waiting.state, answer.token)
         if earlier is not None:
             return earlier

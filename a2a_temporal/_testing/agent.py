@@ -304,7 +304,8 @@ class RunningAgent:
         await self.stop_worker()
 
     async def _decide(self, task: Task | str, person: Person, answer: Answer) -> Outcome:
-        outcome = await self._approvals.decide(person, id_of(task), answer)
+        waiting = await self._approvals.task(person, id_of(task))
+        outcome = await self._approvals.decide(person, waiting, answer)
         if outcome.refused:
             raise RefusedError(outcome.refused)
         return outcome

@@ -182,7 +182,7 @@ class Pages:
             typed = Typed(typed.values, str(error), error.fields)
             return self._views.task(request, person, waiting, typed=typed, status=422)
         try:
-            outcome = await self._approvals.decide(person, waiting.task_id, answer)
+            outcome = await self._approvals.decide(person, waiting, answer)
             if not outcome.refused:
                 path = f"/tasks/{quote(waiting.task_id, safe='')}"
                 return RedirectResponse(link(request, path, {"sent": outcome.token}), 303)

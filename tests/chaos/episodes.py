@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from a2a_temporal._log.requests import Answer
 from a2a_temporal._log.requests import RefusedError as AnswerRefusedError
-from a2a_temporal._server.approvals import Approvals, UnknownTaskError
+from a2a_temporal._server.approvals import Approvals, Outcome, UnknownTaskError
 from a2a_temporal._server.parked import Person
 from tests.chaos.client import ENDED, Client, RefusedError, is_parked
 from tests.chaos.fleet import Fleet
@@ -261,8 +261,13 @@ async def _by_decision(player: Player, task_id: str, request: str, verdict: str)
         "reject" if verdict == "reject" else "approve", request=request, token=player.new_id()
     )
     person = Person(player.name, operator=True)
+
+    async def decide() -> Outcome:
+        waiting = await player.approvals.task(person, task_id)
+        return await player.approvals.decide(person, waiting, answer)
+
     try:
-        await player.as_operator("decide", lambda: player.approvals.decide(person, task_id, answer))
+        await player.as_operator("decide", decide)
     except (AnswerRefusedError, UnknownTaskError) as refused:
         player.journal.counts[f"decide: {type(refused).__name__}"] += 1
 

@@ -108,7 +108,8 @@ async def test_it_is_found_in_lists_and_answered_in_the_inbox(stage: Stage) -> N
         await eventually(listed, within=30)
         approvals = Approvals(stage.client)
         boss = Person("boss", verified=True, operator=True)
-        outcome = await approvals.decide(boss, task["id"], Answer("approve", token="once"))
+        waiting = await approvals.task(boss, task["id"])
+        outcome = await approvals.decide(boss, waiting, Answer("approve", token="once"))
         await approvals.aclose()
         assert outcome.handled
         assert not outcome.refused

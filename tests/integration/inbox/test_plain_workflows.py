@@ -47,8 +47,10 @@ async def test_nothing_is_sent_to_it(office: Office, verdict: str) -> None:
     async with running_agent(office.agent.temporal, SHOP) as shop:
         task = await shop.send({"item": "chair"}, wait=False)
         answer = Answer("comment" if verdict == "comment" else "answer", comment="x", answer="x")
+        operator = Person("", operator=True)
+        waiting = await opened.task(operator, task.id)
         with pytest.raises(RefusedError, match="knows nothing of A2A"):
-            await opened.decide(Person("", operator=True), task.id, answer)
+            await opened.decide(operator, waiting, answer)
         history = await shop.workflow(task).fetch_history()
         assert not [each for each in history.events if "SIGNALED" in str(each)]
     await opened.aclose()

@@ -66,7 +66,8 @@ async def test_an_answer_is_reported_as_stored_when_its_log_cannot_be_followed(
     stuck = _reading_by(office.agent.temporal, StuckOnceWritten())
     try:
         answer = Answer("approve", channel="inbox")
-        outcome = await within(20, stuck.decide(ann, task.id, answer), what="the answer")
+        waiting = await stuck.task(ann, task.id)
+        outcome = await within(20, stuck.decide(ann, waiting, answer), what="the answer")
     finally:
         await stuck.aclose()
     assert not outcome.handled
@@ -82,7 +83,8 @@ async def test_a_second_answer_to_a_task_reads_only_what_is_new(office: Office) 
         for number in range(COMMENTS):
             before = codec.read
             answer = Answer("comment", comment=f"number {number}", channel="inbox")
-            outcome = await within(20, counting.decide(ann, task.id, answer))
+            waiting = await counting.task(ann, task.id)
+            outcome = await within(20, counting.decide(ann, waiting, answer))
             assert outcome.handled
         cost = codec.read - before
         before = codec.read
