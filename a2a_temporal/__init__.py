@@ -5,7 +5,7 @@ Follow one request with the finger::
     HTTP → _app → _server.handler → start or signal the workflow          (API process)
          → _worker.agent.workflow → _worker.agent.attempt → your agent    (worker process)
          → _worker.agent.event_queue → the log (workflow history)
-         → _server.follower → _log.fold → A2A events → HTTP               (any API process)
+         → _reading.reader → _log.fold → _server.feed → HTTP              (any API process)
 
 Names load on first use, so that workflow code never imports the server half.
 """

@@ -24,12 +24,12 @@ from a2a_temporal._gateway import (
     lacks_attributes,
 )
 from a2a_temporal._log import wire
-from a2a_temporal._log.reading import NoTaskError
+from a2a_temporal._reading.position import LogPosition
+from a2a_temporal._reading.reader import NoTaskError
 from a2a_temporal._worker.push.contract import Delivery, PushEnd, PushStart, parse_deliveries
 from a2a_temporal._worker.push.notifications import (
     NotificationLog,
     NotificationLogs,
-    Position,
     present_configs,
 )
 
@@ -174,7 +174,9 @@ async def _never_begun(gateway: Gateway, task_id: str) -> _GivenUp | None:
         return None
     state, first = log.state, log.first_run_id
     deliveries = [
-        Delivery(config_id, push.since, push.revision, Position(first), state.start.at, _NO_WORKER)
+        Delivery(
+            config_id, push.since, push.revision, LogPosition(first), state.start.at, _NO_WORKER
+        )
         for config_id, push in log.configs.items()
     ]
     start = PushStart(

@@ -14,10 +14,9 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._cli.findings import Finding, Level
 from a2a_temporal._encryption import KEYS_VARIABLE
+from a2a_temporal._gateway import converter_of
 from a2a_temporal._log import wire
-from a2a_temporal._log.history import start_of
-from a2a_temporal._log.payloads import LogUnreadableError
-from a2a_temporal._log.reading import converter_of
+from a2a_temporal._reading.decode import LogUnreadableError, start_of
 from a2a_temporal._storage import STORAGE_VARIABLE
 
 _CALL = timedelta(seconds=5)

@@ -8,10 +8,10 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._executions import OPEN, listed
-from a2a_temporal._gateway import Gateway
+from a2a_temporal._gateway import Gateway, converter_of
 from a2a_temporal._log import wire
-from a2a_temporal._log.payloads import LogUnreadableError
-from a2a_temporal._log.reading import NoTaskError, begun, history_events
+from a2a_temporal._reading.decode import LogUnreadableError, start_of
+from a2a_temporal._reading.pages import history_events
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.search_attributes import register_search_attributes
 
@@ -54,11 +54,9 @@ async def index_open_tasks(client: Client, stop: asyncio.Event) -> tuple[int, in
 
 async def _indexes_itself(client: Client, workflow_id: str) -> bool:
     try:
-        async for event in history_events(client, workflow_id, ""):
-            state = await begun(client, workflow_id, event, earlier_runs=0)
-            return not state.start.plain
-    except NoTaskError:
-        return False
+        async for event in history_events(Gateway(client), workflow_id):
+            start = await start_of(event, converter_of(client, workflow_id))
+            return start is not None and not start.plain
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise

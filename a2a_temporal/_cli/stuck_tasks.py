@@ -11,9 +11,10 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._executions import OPEN, described, listed
+from a2a_temporal._gateway import Gateway
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
-from a2a_temporal._log.reading import newest_events
+from a2a_temporal._reading.pages import newest_events
 
 _CALL = timedelta(seconds=5)
 _FAILURES = 2
@@ -114,7 +115,7 @@ async def _look(client: Client, execution: WorkflowExecutionInfo) -> StuckTask |
 
 async def _why(client: Client, run: WorkflowExecution) -> tuple[str, str]:
     """Return why the last workflow task failed, and what heals that."""
-    async for event in newest_events(client, run.workflow_id, run.run_id):
+    async for event in newest_events(Gateway(client), run.workflow_id, run.run_id):
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
             return (
                 "a worker has taken it and not answered in time",

@@ -19,7 +19,7 @@ from a2a.utils.errors import A2AError
 from a2a_temporal._aside import done
 from a2a_temporal._http.streams import LINE_ENDS
 from a2a_temporal._log.protojson import to_json
-from a2a_temporal._server.follower import LogEvent
+from a2a_temporal._reading.position import LogEvent
 from a2a_temporal._server.resume import place_of
 
 _CHUNK_BYTES = 64 * 1024

@@ -56,8 +56,8 @@ from a2a_temporal._http.exchange import Endpoint, Exchange, id_of, opened, resum
 from a2a_temporal._http.frames import Envelope, dumped, frames
 from a2a_temporal._http.streams import EventStream, EventStreams
 from a2a_temporal._log.protojson import from_json, to_json
+from a2a_temporal._reading.position import LogEvent, LogPosition
 from a2a_temporal._server.errors import masked, masked_stream
-from a2a_temporal._server.follower import Cursor, LogEvent
 from a2a_temporal._server.handler import TemporalRequestHandler
 
 logger = logging.getLogger(__name__)
@@ -287,7 +287,7 @@ class Operations:
 async def _one_by_one(events: AsyncGenerator[Event]) -> AsyncGenerator[list[LogEvent]]:
     try:
         async for event in events:
-            yield [LogEvent(Cursor("", 0, 0), event, 0)]
+            yield [LogEvent(LogPosition(""), event, 0)]
     finally:
         await events.aclose()
 

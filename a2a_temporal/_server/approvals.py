@@ -25,9 +25,7 @@ from a2a_temporal._executions import listed
 from a2a_temporal._gateway import is_closed_workflow, is_missing_workflow, with_deadline
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
-from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.published import agent_messages, published
-from a2a_temporal._log.reading import NoTaskError, read_log
 from a2a_temporal._log.requests import (
     Answer,
     Record,
@@ -36,9 +34,12 @@ from a2a_temporal._log.requests import (
     find,
 )
 from a2a_temporal._log.state import LogState
+from a2a_temporal._reading.cache import Logs
+from a2a_temporal._reading.decode import LogUnreadableError
+from a2a_temporal._reading.reader import NoTaskError
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.errors import FULL, is_unreadable, why_unreadable
-from a2a_temporal._server.followers import Followers
+from a2a_temporal._server.feeds import Feeds
 from a2a_temporal._server.parked import (
     Pending,
     Person,
@@ -126,7 +127,8 @@ class Approvals:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._followers = Followers(client, agent="", long_polls=100)
+        self._logs = Logs(client)
+        self._feeds = Feeds(client, self._logs, agent="", long_polls=100)
         self._reads = asyncio.Semaphore(_CONCURRENT_READS)
 
     @property
@@ -136,7 +138,7 @@ class Approvals:
 
     async def aclose(self) -> None:
         """Stop following."""
-        await self._followers.aclose()
+        await self._feeds.aclose()
 
     async def waiting(
         self, person: Person, *, view: View = "decide", size: int = 25, token: bytes = b""
@@ -396,12 +398,12 @@ class Approvals:
             if outcome is not None:
                 return outcome
         # A follower that ran cold may lag behind: look once more.
-        state = await with_deadline(_RPC_TIMEOUT, read_log(self._client, state.task.id))
+        state = await with_deadline(_RPC_TIMEOUT, self._logs.state(state.task.id))
         return outcome_in(state, token) or not_counted(state, token)
 
     async def _followed(self, state: LogState, token: str) -> Outcome | None:
         """Follow a task until its log says what became of an answer, or ends without it."""
-        async with self._followers.follow(state.task.id, run_id=state.run_id) as reader:
+        async with self._feeds.follow(state.task.id) as reader:
             while True:
                 outcome = outcome_in(reader.state, token)
                 if outcome is not None or reader.ended:

@@ -27,7 +27,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._gateway import is_missing_workflow, is_retryable, lacks_attributes
 from a2a_temporal._log import wire
-from a2a_temporal._log.payloads import LogUnreadableError
+from a2a_temporal._reading.decode import LogUnreadableError
 
 logger = logging.getLogger("a2a_temporal.server")
 

@@ -47,12 +47,13 @@ from temporalio.service import RPCError
 from a2a_temporal._gateway import is_closed_workflow, with_deadline
 from a2a_temporal._log import wire
 from a2a_temporal._log.state import TERMINAL_STATES, LogState
+from a2a_temporal._reading.position import LogEvent, LogPosition
 from a2a_temporal._sdk_logs import keep_bodies_out_of_logs
 from a2a_temporal._server import push_answers
 from a2a_temporal._server.caller import Caller, TenantRequest, caller_of
 from a2a_temporal._server.cards import asking, extended_card
 from a2a_temporal._server.errors import errors_of_temporal, not_found
-from a2a_temporal._server.follower import Cursor, LogEvent, Reader
+from a2a_temporal._server.feed import Subscription
 from a2a_temporal._server.listing import Listing
 from a2a_temporal._server.operation import entered, operation
 from a2a_temporal._server.options import HandlerOptions
@@ -285,14 +286,14 @@ class TemporalRequestHandler(sdk.RequestHandler):
 
     @contextlib.asynccontextmanager
     async def _subscribed(
-        self, caller: Caller, task_id: str, after: Cursor | None
-    ) -> AsyncGenerator[tuple[Reader, list[LogEvent] | None]]:
+        self, caller: Caller, task_id: str, after: LogPosition | None
+    ) -> AsyncGenerator[tuple[Subscription, list[LogEvent] | None]]:
         """Follow a task from now, and find what came behind a cursor, if that is of use."""
         state = await self._tasks.read(caller, task_id)
         if state.terminal and after is None:
             raise _nothing_to_stream(state)
         async with self._tasks.follow(caller, task_id, state) as reader:
-            missed = await self._tasks.events_after(task_id, after)
+            missed = await self._tasks.events_after(reader, after)
             if reader.state.terminal and not missed:
                 raise _nothing_to_stream(reader.state)
             yield reader, missed
@@ -317,7 +318,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         return task
 
     @contextlib.asynccontextmanager
-    async def _canceling(self, caller: Caller, task_id: str) -> AsyncGenerator[Reader]:
+    async def _canceling(self, caller: Caller, task_id: str) -> AsyncGenerator[Subscription]:
         """Ask for a cancel, and follow what becomes of it."""
         state = await self._tasks.read(caller, task_id)
         if not caller.owns(state):
@@ -434,7 +435,7 @@ def _check_configuration(card: AgentCard, task_queue: str, agent: str) -> None:
         raise ValueError("task_queue is empty. Name the queue that the agent's workers listen on.")
 
 
-def _answer(reader: Reader, params: SendMessageRequest) -> Task | Message:
+def _answer(reader: Subscription, params: SendMessageRequest) -> Task | Message:
     if reader.state.reply is not None:
         return reader.state.reply
     return apply_history_length(reader.snapshot(), params.configuration)
@@ -443,7 +444,7 @@ def _answer(reader: Reader, params: SendMessageRequest) -> Task | Message:
 def _trimmed(event: LogEvent, params: SendMessageRequest) -> LogEvent:
     if isinstance(event.event, Task) and params.configuration.HasField("history_length"):
         task = apply_history_length(event.event, params.configuration)
-        return LogEvent(event.cursor, task, event.turn)
+        return LogEvent(event.position, task, event.turn)
     return event
 
 
@@ -460,7 +461,7 @@ async def _until(
         events.clear()
 
 
-def _snapshot(reader: Reader) -> LogEvent:
+def _snapshot(reader: Subscription) -> LogEvent:
     task = reader.snapshot()
     return LogEvent(reader.taken, task, reader.state.status_turn)
 

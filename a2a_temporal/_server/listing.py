@@ -32,8 +32,8 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from a2a_temporal._gateway import is_late, with_deadline
-from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.state import LogState
+from a2a_temporal._reading.decode import LogUnreadableError
 from a2a_temporal._server.caller import Caller
 from a2a_temporal._server.errors import is_unreadable
 from a2a_temporal._server.options import HandlerOptions

@@ -9,14 +9,12 @@ from temporalio.client import Client
 from temporalio.converter import DataConverter
 
 from a2a_temporal._executions import OPEN
+from a2a_temporal._gateway import converter_of
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import MessageEntry, now_text, parse_signal
-from a2a_temporal._log.history import keeps_its_id
 from a2a_temporal._log.indexing import keyword, quote
 from a2a_temporal._log.names import ANYONE, indexed_name, normal, normals
-from a2a_temporal._log.payloads import decoded
 from a2a_temporal._log.published import agent_messages, published, requests_in
-from a2a_temporal._log.reading import converter_of, read_log
 from a2a_temporal._log.requests import (
     SIGNAL_DECISIONS,
     Answer,
@@ -29,6 +27,8 @@ from a2a_temporal._log.requests import (
     speaker_of,
 )
 from a2a_temporal._log.state import LogState
+from a2a_temporal._reading.decode import decoded, keeps_its_id
+from a2a_temporal._reading.reader import read_log
 
 View = Literal["decide", "asked"]
 """Tasks a person may decide or answer; tasks they made themselves and that wait for anybody."""

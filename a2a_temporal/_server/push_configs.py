@@ -23,11 +23,11 @@ from a2a_temporal._encryption import KEYS_VARIABLE
 from a2a_temporal._gateway import Gateway, is_closed_workflow, is_missing_workflow
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import now_text
-from a2a_temporal._log.late_configs import read_late_configs
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal._log.state import LogState, PushConfig
 from a2a_temporal._net import MAXIMUM_URL_CHARACTERS, UrlRefusedError
 from a2a_temporal._push_options import PushOptions
+from a2a_temporal._reading.late_configs import read_late_configs
 from a2a_temporal._server.errors import UnavailableError, errors_of_temporal
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.push_answers import with_secrets

@@ -11,11 +11,11 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._executions import listed
 from a2a_temporal._log.indexing import quote
-from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.published import agent_messages, published
-from a2a_temporal._log.reading import read_log
 from a2a_temporal._log.requests import Record
 from a2a_temporal._log.state import LogState
+from a2a_temporal._reading.decode import LogUnreadableError
+from a2a_temporal._reading.reader import read_log
 from a2a_temporal._server.parked import Waiting
 
 logger = logging.getLogger("a2a_temporal.server")

@@ -4,31 +4,24 @@ The extension is described in ``docs/extensions/resumable-streams.md``. Without 
 A2A 1.0 says: a subscription begins with the Task.
 """
 
-import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import cast
 
 from a2a.server.context import ServerCallContext
 from a2a.types.a2a_pb2 import AgentCard, AgentExtension, Message
 from google.protobuf.struct_pb2 import Struct
-from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from a2a_temporal._executions import described
-from a2a_temporal._gateway import is_missing_workflow
-from a2a_temporal._log.history import Successor, entry_of
-from a2a_temporal._log.reading import NoTaskError, begun, converter_of, history_events
-from a2a_temporal._log.state import LogState
-from a2a_temporal._server.follower import Cursor, LogEvent, Reader, RenderResult, log_events
+from a2a_temporal._gateway import Gateway, is_missing_workflow
+from a2a_temporal._reading.position import LogEvent, LogPosition
+from a2a_temporal._reading.reader import LogReader, NoTaskError, RenderResult
+from a2a_temporal._server.feed import Subscription
 
 URI = "https://a2a-temporal.dev/extensions/resumable-streams/v1"
 CURSOR_PARAMETER = "a2a-stream-cursor"
 LAST_EVENT_ID = "last-event-id"
 
-_CURSOR = re.compile(r"([0-9A-Za-z-]{1,64})\.(\d{1,9})\.(\d{1,9})")
-_MOST_RUNS = 1000
 _PLACE = "place"
 _EVENTS_AT_ONCE = 100
 
@@ -59,7 +52,7 @@ class Resumption:
     """
 
     activated: bool
-    after: Cursor | None = None
+    after: LogPosition | None = None
 
     @classmethod
     def of(cls, context: ServerCallContext) -> "Resumption":
@@ -68,7 +61,7 @@ class Resumption:
             return cls(activated=False)
         headers = cast("dict[str, str]", context.state.get("headers", {}))
         text = headers.get(CURSOR_PARAMETER) or headers.get(LAST_EVENT_ID) or ""
-        return cls(activated=True, after=_parse(text))
+        return cls(activated=True, after=LogPosition.parse(text))
 
     def stamped(self, event: LogEvent) -> LogEvent:
         """Return the event with its place in its metadata, where that is asked for."""
@@ -79,10 +72,10 @@ class Resumption:
             copy = type(event.event)()
             copy.CopyFrom(event.event)  # pyright: ignore[reportArgumentType] # of the same type, by the line before
             place = Struct()
-            place["cursor"] = _text(event.cursor)
-            place["generation"] = event.cursor.generation
+            place["cursor"] = str(event.position)
+            place["generation"] = event.position.generation
             copy.metadata[URI] = place
-            stamped = LogEvent(event.cursor, copy, event.turn, {_PLACE: _text(event.cursor)})
+            stamped = LogEvent(event.position, copy, event.turn, {_PLACE: str(event.position)})
             event.shared[URI] = stamped
         return stamped
 
@@ -92,123 +85,98 @@ def place_of(event: LogEvent) -> str | None:
     return event.shared.get(_PLACE)
 
 
-def _text(cursor: Cursor) -> str:
-    return f"{cursor.run_id}.{cursor.event_id}.{cursor.index}"
-
-
-def _parse(text: str) -> Cursor | None:
-    found = _CURSOR.fullmatch(text.strip())
-    return Cursor(found[1], int(found[2]), int(found[3])) if found else None
-
-
 async def events_after(
-    client: Client,
+    gateway: Gateway,
     task_id: str,
-    after: Cursor,
+    after: LogPosition,
     *,
-    timeout: timedelta,
+    newest_run: str,
     render_result: RenderResult | None = None,
 ) -> list[LogEvent] | None:
-    """Return the events that the log holds behind a cursor.
+    """Return the events that the log holds behind a place.
 
-    ``None`` when the cursor is of no use: it is of another task, its run has been deleted or
+    ``None`` when the place is of no use: it is of another task, its run has been deleted or
     replaced by a reset.
+
+    Args:
+        gateway: Calls Temporal.
+        task_id: The task.
+        after: The place.
+        newest_run: A run that the log has come to; the place leads there.
+        render_result: Turns the result of a plain workflow into parts.
 
     Raises:
         temporalio.service.RPCError: Temporal did not answer.
     """
+    events: list[LogEvent] = []
+    runs = {after.run_id}
+
+    def listen(_: object, made: list[LogEvent]) -> None:
+        run_id = reader.position.run_id
+        runs.add(run_id)
+        events.extend(
+            each for each in made if run_id != after.run_id or each.position.is_behind(after)
+        )
+
+    reader = LogReader(gateway, task_id, since=after.run_id, render_result=render_result)
+    reader.listen = listen
     try:
-        latest = await described(client, task_id, timeout=timeout)
-        events: list[LogEvent] = []
-        run_id = after.run_id
-        for _ in range(_MOST_RUNS):
-            read = await _read_run(client, task_id, run_id, render_result)
-            events += read.events
-            if read.successor is None:
-                break
-            run_id = read.successor
+        await reader.read()
     except NoTaskError:
         return None
     except RPCError as error:
         if is_missing_workflow(error) or error.status == RPCStatusCode.INVALID_ARGUMENT:
             return None
         raise
-    if run_id != latest.workflow_execution_info.execution.run_id:
-        return None
-    place = (after.event_id, after.index)
-    return [
-        event
-        for event in events
-        if event.cursor.run_id != after.run_id
-        or (event.cursor.event_id, event.cursor.index) > place
-    ]
+    runs.add(reader.position.run_id)
+    return events if newest_run in runs and not reader.resets else None
 
 
-async def following(reader: Reader, missed: list[LogEvent]) -> AsyncIterator[list[LogEvent]]:
-    """Yield what was missed, then what the reader, attached before that was read, has anew.
+async def following(
+    subscription: Subscription, missed: list[LogEvent]
+) -> AsyncIterator[list[LogEvent]]:
+    """Yield the missed events, then new ones, without duplicates.
 
     A stream may live for days, so ``missed`` is emptied meanwhile.
+
+    Args:
+        subscription: Made before the missed events were read.
+        missed: Those behind the place that the caller named.
     """
-    told = _Told.by(missed)
+    delivered = _Delivered.by(missed)
     missed.reverse()
     while missed:
         yield [missed.pop() for _ in range(min(len(missed), _EVENTS_AT_ONCE))]
-    async for events in reader.events():
-        new = [event for event in events if not told.holds(event.cursor)]
+    async for events in subscription.events():
+        new = [event for event in events if not delivered.holds(event.position)]
         if new:
             yield new
         events.clear()
 
 
 @dataclass(frozen=True)
-class _Told:
-    """The part of a log that a caller was told of; what a reader has of it was told before.
+class _Delivered:
+    """The part of a log that a caller has; what a subscription has of it is passed over.
 
     Attributes:
-        runs: Runs that were told to their ends.
-        last: The newest event that was told.
+        runs: Runs that were delivered to their ends.
+        last: The newest event that was delivered.
     """
 
     runs: frozenset[str] = frozenset()
-    last: Cursor | None = None
+    last: LogPosition | None = None
 
     @classmethod
-    def by(cls, events: list[LogEvent]) -> "_Told":
+    def by(cls, events: list[LogEvent]) -> "_Delivered":
         """Return the part that ends with some events, which are in order and without gaps."""
         if not events:
             return cls()
-        last = events[-1].cursor
-        runs = {event.cursor.run_id for event in events}
+        last = events[-1].position
+        runs = {event.position.run_id for event in events}
         return cls(frozenset(runs - {last.run_id}), last)
 
-    def holds(self, cursor: Cursor) -> bool:
-        """Say whether an event was told."""
-        if self.last is None or cursor.run_id != self.last.run_id:
-            return cursor.run_id in self.runs
-        return (cursor.event_id, cursor.index) <= (self.last.event_id, self.last.index)
-
-
-@dataclass(frozen=True)
-class _Run:
-    events: list[LogEvent]
-    successor: str | None
-
-
-async def _read_run(
-    client: Client, task_id: str, run_id: str, render_result: RenderResult | None
-) -> _Run:
-    state: LogState | None = None
-    events: list[LogEvent] = []
-    converter = converter_of(client, task_id)
-    async for event in history_events(client, task_id, run_id):
-        if state is None:
-            state = await begun(client, task_id, event, render_result=render_result)
-            continue
-        entry = await entry_of(event, converter)
-        if isinstance(entry, Successor):
-            return _Run(events, entry.run_id)
-        if entry is not None:
-            events += log_events(state, entry, run_id, event.event_id)
-    if state is None:
-        raise NoTaskError(task_id)
-    return _Run(events, None)
+    def holds(self, position: LogPosition) -> bool:
+        """Say whether an event was delivered."""
+        if self.last is None or position.run_id != self.last.run_id:
+            return position.run_id in self.runs
+        return not position.is_behind(self.last)

@@ -31,7 +31,7 @@ from a2a_temporal._log.state import LogState, begin, begins_as, state_name
 from a2a_temporal._server import push_configs
 from a2a_temporal._server.caller import Caller, describe_call
 from a2a_temporal._server.errors import UnavailableError, not_found
-from a2a_temporal._server.follower import Reader
+from a2a_temporal._server.feed import Subscription
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.push_configs import PushConfigs
 from a2a_temporal._server.tasks import SHOWN_WITHIN, Tasks, wait_until
@@ -64,7 +64,7 @@ class Sent:
         repeated: The message was sent before.
     """
 
-    reader: Reader
+    reader: Subscription
     turn: int
     before: Callable[[], Task]
     repeated: bool = False
@@ -297,7 +297,7 @@ class Sending:
 
     async def _further(
         self,
-        reader: Reader,
+        reader: Subscription,
         state: LogState,
         message: Message,
         request: dict[str, Any],
@@ -393,7 +393,7 @@ class Sending:
                 "workflow, and takes no more before the next run. Send this one later."
             )
 
-    async def _turn_of(self, reader: Reader, message: Message) -> int:
+    async def _turn_of(self, reader: Subscription, message: Message) -> int:
         """Wait until a sent message shows in the log and return the turn it opens.
 
         Raises:

@@ -16,14 +16,15 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from a2a_temporal._gateway import Gateway, is_missing_workflow, with_deadline
-from a2a_temporal._log.kept import KeptLogs
-from a2a_temporal._log.payloads import LogUnreadableError
-from a2a_temporal._log.reading import Admit, AdmitState, NoTaskError
 from a2a_temporal._log.state import LogState
+from a2a_temporal._reading.cache import Logs
+from a2a_temporal._reading.decode import LogUnreadableError
+from a2a_temporal._reading.position import LogEvent, LogPosition
+from a2a_temporal._reading.reader import Admit, AdmitState, NoTaskError
 from a2a_temporal._server.caller import Caller
-from a2a_temporal._server.errors import UnavailableError, not_found, why_unreadable
-from a2a_temporal._server.follower import Cursor, LogEvent, Reader
-from a2a_temporal._server.followers import Followers
+from a2a_temporal._server.errors import not_found, why_unreadable
+from a2a_temporal._server.feed import Subscription
+from a2a_temporal._server.feeds import Feeds
 from a2a_temporal._server.options import HandlerOptions
 from a2a_temporal._server.plain import PlainWorkflow
 from a2a_temporal._server.resume import events_after
@@ -77,19 +78,13 @@ class Tasks:
         self.plain: PlainWorkflow | None = plain
         self.workflow: str = plain.type if plain else str(workflow)
         self.attributes: Registration = Registration(self.temporal)
-        self._client = client
         self._render_result = plain.result if plain else None
-        self._logs = KeptLogs(self._render_result, timeout=options.read_timeout)
-        self._followers = Followers(
-            client,
-            agent=agent,
-            long_polls=options.long_polls,
-            render_result=self._render_result,
-        )
+        self._logs = Logs(client, render_result=self._render_result, timeout=options.read_timeout)
+        self._feeds = Feeds(client, self._logs, agent=agent, long_polls=options.long_polls)
 
     async def aclose(self) -> None:
         """End all readers where they are."""
-        await self._followers.aclose()
+        await self._feeds.aclose()
 
     async def read(self, caller: Caller, task_id: str) -> LogState:
         """Return what a task's log says now.
@@ -122,9 +117,7 @@ class Tasks:
         if not 0 < len(task_id.encode()) <= _LONGEST_ID:
             raise not_found(task_id)
         with _known_as_task(task_id):
-            return await self._logs.read(
-                self._client, task_id, admit=admit, admit_state=admit_state
-            )
+            return await self._logs.state(task_id, admit=admit, admit_state=admit_state)
 
     def context_of(self, task_id: str) -> str:
         """Return the contextId of a task that was read here lately, in part at least."""
@@ -153,69 +146,47 @@ class Tasks:
             found = await self.temporal.describe(task_id)
         return found.workflow_execution_info.execution.run_id
 
-    async def events_after(self, task_id: str, after: Cursor | None) -> list[LogEvent] | None:
+    async def events_after(
+        self, reader: Subscription, after: LogPosition | None
+    ) -> list[LogEvent] | None:
         """Return what the log holds behind a cursor; ``None`` when the cursor is of no use.
 
         So it is where the log takes too long to read once more.
         """
         if after is None:
             return None
-        limit = self.temporal.timeout
         reading = events_after(
-            self._client, task_id, after, timeout=limit, render_result=self._render_result
+            self.temporal,
+            reader.task_id,
+            after,
+            newest_run=reader.run_id,
+            render_result=self._render_result,
         )
         try:
-            with _known_as_task(task_id):
-                return await with_deadline(limit, reading)
+            with _known_as_task(reader.task_id):
+                return await with_deadline(self.temporal.timeout, reading)
         except asyncio.TimeoutError:
-            logger.info("The log of task %s takes too long to resume a stream", task_id)
+            logger.info("The log of task %s takes too long to resume a stream", reader.task_id)
             return None
 
     @contextlib.asynccontextmanager
     async def follow(
         self, caller: Caller, task_id: str, known: LogState | None
-    ) -> AsyncGenerator[Reader]:
+    ) -> AsyncGenerator[Subscription]:
         """Follow a task's log on from what was just read of it, or a new one from its start.
 
         Raises:
             TaskNotFoundError: There is no such task for this caller, or no longer.
-            UnavailableError: The log cannot be read on now.
         """
-        run_id = known.run_id if known else ""
-        following = self._followers.follow(task_id, from_start=known is None, run_id=run_id)
         with _known_as_task(task_id):
-            async with following as reader:
-                # A reader may stand at a place where less was asked than by now.
-                if not caller.may_see(known or reader.state):
+            async with self._feeds.follow(task_id, new=known is None) as reader:
+                if not caller.may_see(reader.state):
                     raise not_found(task_id)
-                if known is not None:
-                    await self._catch_up(reader, known)
                 yield reader
-
-    async def _catch_up(self, reader: Reader, state: LogState) -> None:
-        """Read on a log that nobody has read for a while, up to what was just read of it.
-
-        The reader stands behind that: what it passes over was published before.
-        """
-        newer = state.entries
-        replaced = ""
-        if reader.run_id != state.run_id:
-            newest = await self.newest_run(state.task.id)
-            # A run that was reset may have more entries than the one that took its place.
-            replaced = reader.run_id if reader.run_id != newest else ""
-
-        def caught_up(now: LogState) -> bool:
-            return now.entries >= newer and reader.run_id != replaced
-
-        await wait_until(reader, caught_up, self.temporal.timeout)
-        abandoned = reader.ended and reader.run_id == replaced
-        if abandoned or (reader.state.entries < newer and not reader.ended):
-            raise UnavailableError
-        reader.skip()
 
 
 async def wait_until(
-    reader: Reader, reached: Callable[[LogState], bool], limit: timedelta | None
+    reader: Subscription, reached: Callable[[LogState], bool], limit: timedelta | None
 ) -> None:
     """Return once the log has reached a point, the limit has passed, or the log ends.
 

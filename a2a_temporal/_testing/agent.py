@@ -17,7 +17,6 @@ from temporalio.worker import Worker
 
 from a2a_temporal._agent import Agent
 from a2a_temporal._log.published import agent_messages, published, requests_in
-from a2a_temporal._log.reading import read_log
 from a2a_temporal._log.requests import (
     Answer,
     AnswerKind,
@@ -26,6 +25,7 @@ from a2a_temporal._log.requests import (
     RefusedError,
 )
 from a2a_temporal._log.state import LogState, state_name
+from a2a_temporal._reading.reader import read_log
 from a2a_temporal._server.approvals import Approvals, Outcome, Person
 from a2a_temporal._server.handler import TemporalRequestHandler
 from a2a_temporal._server.plain import PlainWorkflow

@@ -8,7 +8,7 @@ from a2a.types import TaskState
 from temporalio.client import Client
 
 from a2a_temporal import AgentOptions
-from a2a_temporal._log.reading import read_log
+from a2a_temporal._reading.reader import read_log
 from a2a_temporal._worker.agent import loop
 from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
 from tests.support.temporal_server import TemporalServer

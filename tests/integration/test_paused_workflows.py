@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from datetime import timedelta
 from pathlib import Path
 
 from a2a.server.events import Event
@@ -18,8 +17,9 @@ from temporalio.worker import Replayer
 from a2a_temporal import A2APlugin
 from a2a_temporal._cli.dead_letters import dead_letters
 from a2a_temporal._cli.stuck_tasks import stuck_tasks
+from a2a_temporal._gateway import Gateway
+from a2a_temporal._reading.position import LogPosition
 from a2a_temporal._server.approvals import Approvals
-from a2a_temporal._server.follower import Cursor
 from a2a_temporal._server.parked import Person
 from a2a_temporal._server.resume import events_after
 from a2a_temporal._testing.replaying import replay_all
@@ -72,8 +72,8 @@ async def test_one_paused_task_is_seen_by_everybody_and_takes_nothing_away(tmp_p
             assert [each async for each in approvals.records()] == []
             assert [each async for each in dead_letters(client, [task_id])] == []
             assert [each async for each in stuck_tasks(client)] == []
-            begin = Cursor(run_id, 1, Cursor.ALL)
-            assert await events_after(client, task_id, begin, timeout=timedelta(seconds=10))
+            begin = LogPosition(run_id, 1, LogPosition.ALL)
+            assert await events_after(Gateway(client), task_id, begin, newest_run=run_id)
             replayer = Replayer(workflows=[], plugins=[A2APlugin(agent_executor=scripted)])
             assert await replay_all(replayer, client, agent.task_queue) == {}
             await _unpause(client, task_id)

@@ -11,9 +11,10 @@ from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRespons
 from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
+from a2a_temporal._reading.position import LogPosition
 from a2a_temporal._worker.push.activities import PushActivities
 from a2a_temporal._worker.push.contract import DeliverInput, DeliverResult, LogEndInput
-from a2a_temporal._worker.push.notifications import Notification, Position
+from a2a_temporal._worker.push.notifications import Notification
 from a2a_temporal._worker.push.request import Receiver
 from tests.support.hook import hook
 from tests.support.push_tasks import CONFIG, PUSH, Submitted, submitted
@@ -94,7 +95,7 @@ async def test_who_reads_a_long_log_says_all_the_while_that_it_lives(
 async def test_a_run_is_told_whole_when_the_one_before_is_no_longer_kept(client: Client) -> None:
     async with hook() as receiver:
         task = await submitted(client, receiver.url)
-        lost = Position(str(uuid.uuid4()), event_id=50)
+        lost = LogPosition(str(uuid.uuid4()), event_id=50)
         await _deliver(task, PushActivities(PUSH), lost)
         assert receiver.states() == ["SUBMITTED"]
 
@@ -122,13 +123,13 @@ def _hold_up(
 async def _deliver(
     task: Submitted,
     activities: PushActivities,
-    position: Position | None = None,
+    position: LogPosition | None = None,
     *,
     closing: bool = False,
     heartbeat: Callable[..., None] | None = None,
 ) -> DeliverResult:
     """Make one delivery, as a worker does on behalf of a delivery workflow."""
-    begin = position or Position(task.run_id)
+    begin = position or LogPosition(task.run_id)
     given = DeliverInput(
         task.task_id, task.run_id, CONFIG, since=1, position=begin, closing=closing
     )

@@ -9,7 +9,7 @@ from typing import Any
 from a2a.types.a2a_pb2 import Message, Task, TaskPushNotificationConfig
 from temporalio.client import Client
 
-from a2a_temporal._log.reading import read_log
+from a2a_temporal._reading.reader import read_log
 from tests.support.hook import hook
 from tests.support.in_process import CALL, Scripted, Served, request
 from tests.support.turns import activity_in_back_off

@@ -13,9 +13,9 @@ from temporalio.worker import Replayer
 from a2a_temporal import A2APlugin, AgentOptions, PushOptions
 from a2a_temporal._log.entries import TaskStart
 from a2a_temporal._log.fold import fold
-from a2a_temporal._log.history import Successor, entry_of, start_of
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal._log.state import LogState, begin
+from a2a_temporal._reading.decode import Successor, entry_of, start_of
 from tests.replay.flow import Flow
 from tests.replay.record import HISTORIES
 from tests.replay.shapes import RUNS, SHAPES

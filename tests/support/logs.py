@@ -6,17 +6,18 @@ from typing import Any
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
 
+from a2a_temporal._gateway import Gateway, converter_of
 from a2a_temporal._log.fold import fold
-from a2a_temporal._log.history import Successor, entry_of, start_of
 from a2a_temporal._log.protojson import to_json
-from a2a_temporal._log.reading import converter_of, history_events
 from a2a_temporal._log.state import LogState, begin
+from a2a_temporal._reading.decode import Successor, entry_of, start_of
+from a2a_temporal._reading.pages import history_events
 from tests.support.waiting import eventually
 
 
 async def first_run(client: Client, task_id: str) -> str:
     """The id of the run a task began with."""
-    async for event in history_events(client, task_id, ""):
+    async for event in history_events(Gateway(client), task_id, ""):
         return event.workflow_execution_started_event_attributes.first_execution_run_id
     raise AssertionError(f"task {task_id} has no history")
 
@@ -40,7 +41,7 @@ async def all_events(client: Client, task_id: str, run_id: str) -> AsyncGenerato
     following = run_id
     while following:
         run, following = following, ""
-        async for event in history_events(client, task_id, run):
+        async for event in history_events(Gateway(client), task_id, run):
             yield event
             found = await _successor(event, client)
             following = found or following
@@ -69,7 +70,7 @@ async def prefixes(client: Client, task_id: str) -> list[dict[str, Any]]:
 async def successor_of(client: Client, task_id: str, run_id: str) -> str:
     """The id of the run that continued one as new; empty when none did."""
     found = ""
-    async for event in history_events(client, task_id, run_id):
+    async for event in history_events(Gateway(client), task_id, run_id):
         found = await _successor(event, client)
     return found
 

@@ -8,7 +8,7 @@ from a2a.types import Artifact, Part, TaskArtifactUpdateEvent
 from a2a.utils.errors import A2AError, InternalError
 
 from a2a_temporal._http.frames import Envelope, frames
-from a2a_temporal._server.follower import Cursor, LogEvent
+from a2a_temporal._reading.position import LogEvent, LogPosition
 
 _REST: Envelope = (b"data: ", b"\r\n\r\n")
 _RPC: Envelope = (b'data: {"id":1,"result":', b"}\r\n\r\n")
@@ -17,7 +17,7 @@ _RPC: Envelope = (b'data: {"id":1,"result":', b"}\r\n\r\n")
 def _chunks(count: int, *, text: str = "word") -> list[LogEvent]:
     artifact = Artifact(artifact_id="a", parts=[Part(text=text)])
     return [
-        LogEvent(Cursor("run", 7, index), TaskArtifactUpdateEvent(artifact=artifact), 1)
+        LogEvent(LogPosition("run", 7, index), TaskArtifactUpdateEvent(artifact=artifact), 1)
         for index in range(count)
     ]
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from google.protobuf.message import DecodeError
 
-from a2a_temporal._log.payloads import LogUnreadableError
+from a2a_temporal._reading.decode import LogUnreadableError
 from a2a_temporal._server.errors import is_unreadable
 from a2a_temporal._storage import StoredPayloadError
 

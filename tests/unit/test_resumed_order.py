@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from a2a.types.a2a_pb2 import Task, TaskArtifactUpdateEvent
 
-from a2a_temporal._server.follower import Cursor, LogEvent
+from a2a_temporal._reading.position import LogEvent, LogPosition
 from a2a_temporal._server.resume import following
 
 
@@ -21,16 +21,16 @@ class _Reader:
 
 
 def _event(run: str, event_id: int, index: int = 0) -> LogEvent:
-    return LogEvent(Cursor(run, event_id, index), TaskArtifactUpdateEvent(), 1)
+    return LogEvent(LogPosition(run, event_id, index), TaskArtifactUpdateEvent(), 1)
 
 
 def _snapshot(run: str, event_id: int) -> LogEvent:
-    return LogEvent(Cursor(run, event_id, Cursor.ALL), Task(), 1)
+    return LogEvent(LogPosition(run, event_id, LogPosition.ALL), Task(), 1)
 
 
 async def _told(missed: list[LogEvent], *anew: LogEvent) -> list[tuple[str, int, int]]:
     reader = cast("Any", _Reader(*anew))
-    cursors = [event.cursor async for events in following(reader, missed) for event in events]
+    cursors = [event.position async for events in following(reader, missed) for event in events]
     return [(each.run_id, each.event_id, each.index) for each in cursors]
 
 
@@ -49,9 +49,9 @@ async def test_a_reader_that_lags_in_an_earlier_run_repeats_nothing_of_it() -> N
 async def test_a_snapshot_comes_unless_it_is_older_than_what_was_told() -> None:
     missed = [_event("a", 5), _event("a", 8)]
     told = await _told(missed, _snapshot("a", 6), _event("a", 8), _snapshot("a", 9))
-    assert told == [("a", 5, 0), ("a", 8, 0), ("a", 9, Cursor.ALL)]
+    assert told == [("a", 5, 0), ("a", 8, 0), ("a", 9, LogPosition.ALL)]
     told = await _told([_event("a", 5)], _snapshot("of a reset", 6), _event("of a reset", 7))
-    assert told == [("a", 5, 0), ("of a reset", 6, Cursor.ALL), ("of a reset", 7, 0)]
+    assert told == [("a", 5, 0), ("of a reset", 6, LogPosition.ALL), ("of a reset", 7, 0)]
 
 
 async def test_without_anything_missed_all_comes_from_the_reader() -> None:

@@ -17,9 +17,9 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._gateway import Gateway
 from a2a_temporal._log import wire
-from a2a_temporal._log.kept import KeptLogs
 from a2a_temporal._log.protojson import from_json
 from a2a_temporal._log.state import LogState
+from a2a_temporal._reading.cache import Logs
 from a2a_temporal._worker.agent.attempt import Attempt, heartbeats
 from a2a_temporal._worker.agent.attempt_numbers import CountedAttempt
 from a2a_temporal._worker.agent.turn import Turn, TurnInput
@@ -40,7 +40,7 @@ class AgentActivities:
     def __init__(self, executor: AgentExecutor, options: AgentOptions) -> None:
         self._executor = executor
         self._options = options
-        self._logs = KeptLogs()
+        self._logs: Logs | None = None
         # The last heartbeat may be half the timeout old.
         self.completions = AsyncCompletions(options.heartbeat_timeout / 4)
 
@@ -103,7 +103,10 @@ class AgentActivities:
     async def _read(self, task_id: str) -> LogState:
         """Return what the log of the activity's run says now."""
         run_id = activity.info().workflow_run_id or ""
-        return await self._logs.read(activity.client(), task_id, run_id=run_id)
+        client = activity.client()  # a worker may get another one, as its certificate ends
+        if self._logs is None or self._logs.client is not client:
+            self._logs = Logs(client)
+        return await self._logs.state(task_id, run_id=run_id)
 
 
 class AsyncCompletions:

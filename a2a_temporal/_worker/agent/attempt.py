@@ -20,9 +20,9 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
 from a2a_temporal import errors
-from a2a_temporal._log.payloads import LogUnreadableError
-from a2a_temporal._log.reading import NoTaskError, read_log
 from a2a_temporal._log.state import LogState
+from a2a_temporal._reading.decode import LogUnreadableError
+from a2a_temporal._reading.reader import NoTaskError, read_log
 from a2a_temporal._sdk_names import missing_sdk_name
 from a2a_temporal._worker.agent.event_queue import PublishingQueue
 from a2a_temporal._worker.agent.sending import LogClosedError, Pace, entry_limit, sender

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from temporalio.service import RPCError
 
-from a2a_temporal._log.payloads import LogUnreadableError
-from a2a_temporal._log.reading import NoTaskError
 from a2a_temporal._log.state import LogState
+from a2a_temporal._reading.decode import LogUnreadableError
+from a2a_temporal._reading.reader import NoTaskError
 
 logger = logging.getLogger("a2a_temporal.agent")
 

@@ -25,6 +25,7 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.state import PushConfig
 from a2a_temporal._net import UrlGuard, UrlRefusedError
 from a2a_temporal._push_options import PushOptions
+from a2a_temporal._reading.position import LogPosition
 from a2a_temporal._worker.push.contract import (
     ATTEMPT_SECONDS,
     DeliverInput,
@@ -40,7 +41,6 @@ from a2a_temporal._worker.push.notifications import (
     Notification,
     NotificationLog,
     NotificationLogs,
-    Position,
     present_configs,
 )
 from a2a_temporal._worker.push.request import NotDeliveredError, Receiver, new_connection
@@ -141,7 +141,7 @@ class PushActivities:
     async def _deliver(self, given: DeliverInput, progress: "_Progress") -> DeliverResult:
         """Deliver what the log holds, and what it gets while the task is at work."""
         attempt: _Attempt | None = None
-        end: Position | None = None
+        end: LogPosition | None = None
         began = time.monotonic()
         async with contextlib.AsyncExitStack() as connections:
             while True:
@@ -184,7 +184,7 @@ class PushActivities:
             growing.cancel()
             stopping.cancel()
 
-    async def _read(self, given: DeliverInput, position: Position) -> NotificationLog:
+    async def _read(self, given: DeliverInput, position: LogPosition) -> NotificationLog:
         try:
             return await self._logs.read(
                 activity.client(),
@@ -206,7 +206,7 @@ class PushActivities:
 class _Progress:
     """How far the attempts have got, and how often the receiver failed: heartbeats keep it."""
 
-    position: Position
+    position: LogPosition
     failures: int = 0
 
     def beat(self) -> None:
@@ -328,14 +328,14 @@ class _Attempt:
         ) from None
 
 
-def _resumed(position: Position) -> _Progress:
+def _resumed(position: LogPosition) -> _Progress:
     """Return where the attempts before this one had got to, as their last heartbeat says."""
     details = activity.info().heartbeat_details
     if not details:
         return _Progress(position)
     run_id, event_id, index = details[0]
     failures = int(details[1]) if len(details) > 1 else 0
-    return _Progress(Position(run_id, int(event_id), int(index)), failures)
+    return _Progress(LogPosition(run_id, int(event_id), int(index)), failures)
 
 
 def _is_shutdown() -> bool:

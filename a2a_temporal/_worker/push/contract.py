@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from a2a_temporal._log.state import LogState
-from a2a_temporal._worker.push.notifications import End, Position
+from a2a_temporal._reading.position import LogPosition
+from a2a_temporal._worker.push.notifications import End
 
 ATTEMPT_SECONDS = 30
 """An attempt that delivers for this long returns and lets another one go on."""
@@ -34,7 +35,7 @@ class Delivery:
     config_id: str
     since: int
     revision: int
-    position: Position
+    position: LogPosition
     failing_since: str = ""
     given_up: str = ""
 
@@ -74,7 +75,7 @@ def parse_deliveries(value: Any) -> list[Delivery]:
     """Read deliveries from plain JSON."""
     deliveries = cast("list[dict[str, Any]]", value)
     return [
-        Delivery(**cast("dict[str, Any]", each | {"position": Position(**each["position"])}))
+        Delivery(**cast("dict[str, Any]", each | {"position": LogPosition(**each["position"])}))
         for each in deliveries
     ]
 
@@ -87,7 +88,7 @@ class DeliverInput:
     run_id: str
     config_id: str
     since: int
-    position: Position
+    position: LogPosition
     closing: bool = False
 
 
@@ -105,7 +106,7 @@ class DeliverResult:
     """
 
     outcome: Outcome
-    position: Position
+    position: LogPosition
     closed: Configs | None = None
 
 

@@ -1,7 +1,7 @@
 """The workflow that takes push configs of a finished task: only its history matters.
 
-Readers fold start and signals (:mod:`a2a_temporal._log.late_configs`). Nothing is delivered: all
-events of the task are past.
+Readers fold start and signals (:mod:`a2a_temporal._reading.late_configs`). Nothing is delivered:
+all events of the task are past.
 """
 
 import asyncio

@@ -24,17 +24,18 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._executions import described
+from a2a_temporal._gateway import Gateway, converter_of, is_late
 from a2a_temporal._log.entries import MessageEntry, TaskStart
 from a2a_temporal._log.fold import fold
-from a2a_temporal._log.history import Successor, closes, entry_of, keeps_its_id, start_of
-from a2a_temporal._log.late_configs import read_late_configs
 from a2a_temporal._log.protojson import StreamEvent
-from a2a_temporal._log.reading import TIMEOUTS, NoTaskError, PageSize, converter_of, newest_events
 from a2a_temporal._log.state import LogState, PushConfig, begin
+from a2a_temporal._reading.decode import Successor, closes, entry_of, keeps_its_id, start_of
+from a2a_temporal._reading.late_configs import read_late_configs
+from a2a_temporal._reading.pages import PageSize, newest_events
+from a2a_temporal._reading.position import LogPosition
+from a2a_temporal._reading.reader import NoTaskError
 from a2a_temporal._reconnecting import reconnecting
 
-# Temporal cuts pages at 256 batches of events, so a longer page would never count as full.
-_PAGE_EVENTS = 250
 _READ_TIMEOUT = timedelta(seconds=5)
 _QUIET_SECONDS = 0.2
 _KEPT_LOGS = 32
@@ -42,20 +43,11 @@ _KEPT_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Position:
-    """The next event to tell: the ``index``-th one made from a history event of a run."""
-
-    run_id: str
-    event_id: int = 1
-    index: int = 0
-
-
-@dataclass(frozen=True)
 class Notification:
     """An event to tell, where it stands, to whom, and in which trace."""
 
-    position: Position
-    after: Position
+    position: LogPosition
+    after: LogPosition
     event: StreamEvent
     receivers: dict[str, int]
     traceparent: str
@@ -82,7 +74,7 @@ class NotificationLog:
     def __init__(self, client: Client, task_id: str, run_id: str) -> None:
         self.task_id = task_id
         self.first_run_id = run_id
-        self.next = Position(run_id)
+        self.next = LogPosition(run_id)
         self.closed = False
         self.continued = False
         self.broken = False
@@ -92,7 +84,7 @@ class NotificationLog:
         self._notifications: list[Notification] = []
         self._bytes = 0
         self._token = b""
-        self._size = PageSize(_PAGE_EVENTS)
+        self._size = PageSize()
         self._traceparent = ""
         self._reset = False
         self._reading = asyncio.Lock()
@@ -118,7 +110,7 @@ class NotificationLog:
         """The configs that are set at the end of what was read."""
         return self.state.push_configs
 
-    def pending(self, push: PushConfig, position: Position) -> list[Notification]:
+    def pending(self, push: PushConfig, position: LogPosition) -> list[Notification]:
         """Return what a receiver has yet to be told from a position on."""
         start = self._order(position)
         found: list[Notification] = []
@@ -187,7 +179,7 @@ class NotificationLog:
             page = await self._next_page()
         except RPCError as error:
             self._size.shrink()
-            self.broken = error.status not in TIMEOUTS
+            self.broken = not is_late(error)
             raise
         if page is not None and len(page.history.events) >= asked:
             self._size.note(page.ByteSize(), time.monotonic() - began)
@@ -224,7 +216,7 @@ class NotificationLog:
 
     async def _is_at_its_end(self) -> bool:
         """Say whether silence means that there is nothing new, or that Temporal answers slowly."""
-        async for event in newest_events(self._client, self.task_id, self.next.run_id):
+        async for event in newest_events(Gateway(self._client), self.task_id, self.next.run_id):
             if keeps_its_id(event):
                 return event.event_id < self.next.event_id
         return False
@@ -237,11 +229,11 @@ class NotificationLog:
                 continue  # the page of a paused workflow has no token with which to read on
             successor = await self._read_event(event)
             if keeps_its_id(event):
-                self.next = Position(self.next.run_id, event.event_id + 1)
+                self.next = LogPosition(self.next.run_id, event.event_id + 1)
         self._token = page.next_page_token
         if successor is not None:
             self._token = b""
-            self.next = Position(successor.run_id)
+            self.next = LogPosition(successor.run_id)
             self._runs[successor.run_id] = len(self._runs)
         elif any(map(closes, page.history.events[-1:])):
             self.closed = True
@@ -285,8 +277,8 @@ class NotificationLog:
             return
         run_id = self.next.run_id
         for index, each in enumerate(made):
-            position = Position(run_id, event.event_id, index)
-            after = Position(run_id, event.event_id, index + 1)
+            position = LogPosition(run_id, event.event_id, index)
+            after = LogPosition(run_id, event.event_id, index + 1)
             self._notifications.append(
                 Notification(position, after, each, receivers, self._traceparent)
             )
@@ -299,7 +291,7 @@ class NotificationLog:
         else:
             self._traceparent = ""
 
-    def _order(self, position: Position) -> tuple[int, int, int]:
+    def _order(self, position: LogPosition) -> tuple[int, int, int]:
         # A run that is not known came before the first one, and is no longer kept.
         return self._runs.get(position.run_id, -1), position.event_id, position.index
 

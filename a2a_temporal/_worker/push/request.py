@@ -185,7 +185,7 @@ class Receiver:
 
     def _headers(self, body: bytes, notification: Notification) -> dict[str, str]:
         position = notification.position
-        notification_id = f"{position.run_id}.{position.event_id}.{position.index}"
+        notification_id = str(position)
         headers = {
             "Host": self.destination.host_header,
             "Content-Type": MEDIA_TYPE,

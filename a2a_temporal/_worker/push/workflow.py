@@ -30,6 +30,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log import wire
     from a2a_temporal._log.entries import now_text
     from a2a_temporal._push_options import PushOptions
+    from a2a_temporal._reading.position import LogPosition
     from a2a_temporal._worker.push.contract import (
         ATTEMPT_SECONDS,
         Configs,
@@ -41,7 +42,6 @@ with workflow.unsafe.imports_passed_through():
         PushEnd,
         PushStart,
     )
-    from a2a_temporal._worker.push.notifications import Position
 
 PUSH_OPTIONS_FUNCTION = "a2a_push_options"
 """Extern function through which the plugin hands its ``PushOptions`` to the workflow."""
@@ -202,7 +202,7 @@ class PushWorkflow:
             if running is None or running.delivery.since != since:
                 if running is not None:
                     running.start_again()
-                delivery = Delivery(config_id, since, revision, Position(self._start.run_id))
+                delivery = Delivery(config_id, since, revision, LogPosition(self._start.run_id))
                 self._running[config_id] = _Running(delivery)
             elif running.delivery.revision != revision:
                 running.delivery.revision = revision

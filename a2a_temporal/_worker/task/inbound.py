@@ -26,8 +26,8 @@ from temporalio.worker import (
 
 from a2a_temporal import errors
 from a2a_temporal._log import wire
-from a2a_temporal._log.payloads import LogUnreadableError
 from a2a_temporal._log.protojson import from_json, to_json
+from a2a_temporal._reading.decode import LogUnreadableError
 from a2a_temporal._worker.failures import client_text, tellable, text_of
 from a2a_temporal._worker.task.outbound import TaskOutboundInterceptor
 from a2a_temporal._worker.task.task_run import TaskRun, current_run, in_handler

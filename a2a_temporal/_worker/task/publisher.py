@@ -13,8 +13,8 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from typing_extensions import Self
 
-from a2a_temporal._log.reading import NoTaskError, read_log
 from a2a_temporal._log.state import agent_message
+from a2a_temporal._reading.reader import NoTaskError, read_log
 from a2a_temporal._worker.agent.attempt_numbers import CountedAttempt
 from a2a_temporal._worker.agent.event_queue import PublishingQueue
 from a2a_temporal._worker.agent.sending import Pace, entry_limit, sender, until_answered

@@ -29,9 +29,9 @@ with workflow.unsafe.imports_passed_through():
     )
     from a2a_temporal._log.fold import fold
     from a2a_temporal._log.indexing import lasting_attributes
-    from a2a_temporal._log.payloads import plain_json
     from a2a_temporal._log.protojson import StreamEvent, event_to_json, to_json
     from a2a_temporal._log.state import LogState, agent_message, begin, snapshot, state_name
+    from a2a_temporal._reading.decode import plain_json
     from a2a_temporal._worker.push.child import PushChild
     from a2a_temporal._worker.task.budget import WorkflowTaskBudget
 

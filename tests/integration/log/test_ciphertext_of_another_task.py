@@ -13,10 +13,12 @@ from temporalio.common import RawValue
 from temporalio.converter import DataConverter
 
 from a2a_temporal import AgentOptions, EncryptionCodec
+from a2a_temporal._gateway import Gateway, converter_of
 from a2a_temporal._log import wire
-from a2a_temporal._log.late_configs import read_late_configs
-from a2a_temporal._log.payloads import LogUnreadableError
-from a2a_temporal._log.reading import converter_of, history_events, read_log
+from a2a_temporal._reading.decode import LogUnreadableError
+from a2a_temporal._reading.late_configs import read_late_configs
+from a2a_temporal._reading.pages import history_events
+from a2a_temporal._reading.reader import read_log
 from tests.support.in_process import agent_worker, new_task_queue, served
 from tests.support.logs import at_rest
 from tests.support.streams import watching
@@ -102,7 +104,7 @@ async def test_every_payload_of_a_task_is_bound_to_a_workflow(temporal: Temporal
         assert isinstance(await client.get_workflow_handle(task.id).query(wire.TASK_QUERY), dict)
         async with served(client, queue) as elsewhere:
             assert await elsewhere.get(task.id) == await agent.get(task.id)
-    async for event in history_events(client, task.id, ""):
+    async for event in history_events(Gateway(client), task.id, ""):
         assert b"encryption-workflow-id" in event.SerializeToString() or not event.HasField(
             "workflow_execution_signaled_event_attributes"
         )
@@ -130,7 +132,7 @@ async def test_a_strict_process_takes_nothing_that_is_not_encrypted(
 
 
 async def _signaled(client: Client, task_id: str) -> Payload:
-    async for event in history_events(client, task_id, ""):
+    async for event in history_events(Gateway(client), task_id, ""):
         signaled = event.workflow_execution_signaled_event_attributes
         if signaled.signal_name:
             return signaled.input.payloads[0]

@@ -25,7 +25,7 @@ async def _keyed(server: TemporalServer) -> Client:
 async def test_a_server_without_the_key_of_its_workers_never_shows_half_a_task(
     temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("a2a_temporal._server.followers._UNREADABLE_FOR", 1.0)
+    monkeypatch.setattr("a2a_temporal._server.feeds._UNREADABLE_FOR", 1.0)
     keyless, keyed, queue = await temporal.client(), await _keyed(temporal), new_task_queue()
     async with agent_worker(keyed, queue), served(keyless, queue) as agent:
         sending = asyncio.create_task(agent.send("say:hello chunks:3 ask"))

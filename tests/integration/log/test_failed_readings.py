@@ -21,9 +21,11 @@ from a2a_temporal import AgentOptions, HandlerOptions
 from a2a_temporal._gateway import Gateway
 from a2a_temporal._log import wire
 from a2a_temporal._log.protojson import event_to_json
-from a2a_temporal._log.reading import read_log
-from a2a_temporal._server.follower import Follower, Reader
-from a2a_temporal._server.followers import Followers
+from a2a_temporal._reading.cache import Logs
+from a2a_temporal._reading.position import LogEvent
+from a2a_temporal._reading.reader import LogReader, read_log
+from a2a_temporal._server.feed import Feed
+from a2a_temporal._server.feeds import Feeds
 from a2a_temporal._server.search_attributes import Registration
 from tests.support.in_process import (
     CALL,
@@ -68,16 +70,16 @@ async def waiting(client: Client) -> AsyncGenerator[tuple[Served, str]]:
 
 
 @pytest.fixture
-def followed(monkeypatch: pytest.MonkeyPatch) -> list[Follower]:
-    """The followers that have polled, in the order of their polls."""
-    polled: list[Follower] = []
-    poll = Follower.poll
+def followed(monkeypatch: pytest.MonkeyPatch) -> list[Feed]:
+    """The feeds that have polled, in the order of their polls."""
+    polled: list[Feed] = []
+    poll = Feed.poll
 
-    async def noted(follower: Follower) -> None:
-        polled.append(follower)
-        await poll(follower)
+    async def noted(feed: Feed) -> bool:
+        polled.append(feed)
+        return await poll(feed)
 
-    monkeypatch.setattr(Follower, "poll", noted)
+    monkeypatch.setattr(Feed, "poll", noted)
     return polled
 
 
@@ -109,40 +111,34 @@ async def test_a_poll_goes_on_in_the_run_that_was_read_without_one(client: Clien
     worker = agent_worker(client, queue, options=AgentOptions(continue_as_new_after=10))
     async with worker, served(client, queue) as agent:
         task_id = (await agent.send("chunks:2 ask")).id
-        follower = Follower(client, task_id, None)
-        reader = Reader(follower, 0)
-        follower.readers.add(reader)
-        await follower.glance()
-        known = follower.newest.run_id
+        reader, events = LogReader(Gateway(client), task_id), list[LogEvent]()
+        reader.listen = lambda entry, made: events.extend(made)
+        await reader.read()
+        known = reader.position.run_id
         for _ in range(10):
             await agent.send("chunks:2 ask", task_id=task_id)
         newest = await read_log(client, task_id)
         assert newest.run_id != known
-        while follower.state is None or follower.state.entries < newest.entries:
-            await within(5, follower.poll())
-        chunks = [
-            event
-            for position in range(follower.end)
-            for event in follower.events_from(position)[:1]
-            if isinstance(event.event, TaskArtifactUpdateEvent)
-        ]
+        while reader.state is None or reader.state.entries < newest.entries:
+            await within(5, reader.poll())
+        chunks = [each for each in events if isinstance(each.event, TaskArtifactUpdateEvent)]
         assert len(chunks) == 2 * 11
 
 
 async def test_a_call_whose_log_is_gone_learns_so_where_no_poll_is_to_be_had(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def poll(_: Follower) -> None:
+    async def poll(_: Feed) -> bool:
         raise RPCError("exhausted", RPCStatusCode.RESOURCE_EXHAUSTED, b"")
 
-    monkeypatch.setattr(Follower, "poll", poll)
-    monkeypatch.setattr("a2a_temporal._server.followers.is_out_of_polls", bool)
-    followers = Followers(client, agent="scripted", long_polls=1)
+    monkeypatch.setattr(Feed, "poll", poll)
+    monkeypatch.setattr("a2a_temporal._server.feeds.is_out_of_polls", bool)
+    feeds = Feeds(client, Logs(client), agent="scripted", long_polls=1)
     with pytest.raises(RPCError) as failed:
-        async with followers.follow("no-such-task"):
+        async with feeds.follow("no-such-task", new=True):
             pass
     assert failed.value.status == RPCStatusCode.NOT_FOUND
-    await followers.aclose()
+    await feeds.aclose()
 
 
 @pytest.mark.parametrize(
@@ -154,7 +150,7 @@ async def test_a_call_whose_log_is_gone_learns_so_where_no_poll_is_to_be_had(
 )
 async def test_a_task_that_can_no_longer_be_read_answers_nobody(
     waiting: tuple[Served, str],
-    followed: list[Follower],
+    followed: list[Feed],
     failure: RPCError,
     told: type[Exception],
 ) -> None:
@@ -174,18 +170,19 @@ async def test_a_message_after_a_reset_never_meets_the_end_before_it(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue, scripted, pages = new_task_queue(), Scripted(), asyncio.Event()
-    read_page = vars(Follower)["_read_page"]
+    poll_history = Gateway.poll_history
 
-    async def held(follower: Follower, page: object) -> None:
+    async def held(gateway: Gateway, *args: Any, **options: Any) -> Any:
+        page = await poll_history(gateway, *args, **options)
         await pages.wait()
-        await read_page(follower, page)
+        return page
 
     async with served(client, queue) as agent, AsyncExitStack() as stack:
         async with agent_worker(client, queue, agent=scripted):
             task_id = await agent.start("gate")
             stream = await stack.enter_async_context(watching(agent.subscribe(task_id)))
             await stream.until(1)
-            monkeypatch.setattr(Follower, "_read_page", held)
+            monkeypatch.setattr(Gateway, "poll_history", held)
             scripted.gate.set()
             await client.get_workflow_handle(task_id).result()
         await reset_to_the_start(client, task_id, without_signals=True)
@@ -193,9 +190,7 @@ async def test_a_message_after_a_reset_never_meets_the_end_before_it(
         done, _ = await asyncio.wait([sending], timeout=0.5)
         assert not done
         pages.set()
-        with pytest.raises(InternalError):
-            await sending
-        sent = await agent.send("more", task_id=task_id, wait=False)
+        sent = await within(20, sending)
         assert sent.history[-1].parts[0].text == "more"
 
 
@@ -228,7 +223,7 @@ async def test_what_json_cannot_express_makes_no_other_message(
     assert len((await agent.get(task_id)).history) == 2
 
 
-async def test_a_blocking_call_keeps_no_events(client: Client, followed: list[Follower]) -> None:
+async def test_a_blocking_call_keeps_no_events(client: Client, followed: list[Feed]) -> None:
     async with served(client, new_task_queue()) as agent:
         sending = asyncio.create_task(agent.send("ask"))
         await eventually(lambda: followed, within=30)

@@ -6,7 +6,7 @@ from a2a.server.agent_execution import RequestContext
 from a2a.server.events.event_queue import EventQueue
 from a2a.types.a2a_pb2 import Part, Task, TaskState
 
-from a2a_temporal._log.reading import read_log
+from a2a_temporal._reading.reader import read_log
 from tests.support.in_process import (
     Turn,
     Written,

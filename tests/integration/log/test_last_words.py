@@ -17,7 +17,7 @@ from temporalio.worker import Worker
 
 from a2a_temporal import A2APlugin, AgentOptions
 from a2a_temporal._log.protojson import to_json
-from a2a_temporal._log.reading import read_log
+from a2a_temporal._reading.reader import read_log
 from a2a_temporal._worker.agent.activity import request_context
 from a2a_temporal._worker.agent.attempt import Attempt
 from a2a_temporal._worker.agent.turn import Turn, TurnInput

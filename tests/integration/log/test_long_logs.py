@@ -9,8 +9,9 @@ from temporalio.client import Client
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart
 from a2a_temporal._log.protojson import to_json
-from a2a_temporal._log.reading import read_log
-from a2a_temporal._server.followers import Followers
+from a2a_temporal._reading.cache import Logs
+from a2a_temporal._reading.reader import read_log
+from a2a_temporal._server.feeds import Feeds
 from tests.support.in_process import request
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import within
@@ -24,16 +25,16 @@ async def test_a_snapshot_holds_every_page_of_the_log(
 ) -> None:
     client = await temporal.client()
     task_id = await _task_with_events(client, events)
-    followers = Followers(client, agent="agent", long_polls=5)
+    feeds = Feeds(client, Logs(client), agent="agent", long_polls=5)
     try:
-        reader = await within(30, _first(followers, task_id), what="a snapshot")
+        reader = await within(30, _first(feeds, task_id), what="a snapshot")
     finally:
-        await followers.aclose()
+        await feeds.aclose()
     assert len(reader) == len((await read_log(client, task_id)).task.history) == events - 1
 
 
-async def _first(followers: Followers, task_id: str) -> list[str]:
-    async with followers.follow(task_id) as reader:
+async def _first(feeds: Feeds, task_id: str) -> list[str]:
+    async with feeds.follow(task_id) as reader:
         return [message.message_id for message in reader.snapshot().history]
 
 

@@ -13,8 +13,8 @@ from temporalio.worker import Replayer
 
 from a2a_temporal import A2APlugin, AgentOptions
 from a2a_temporal._log.protojson import to_json
-from a2a_temporal._log.reading import read_log
 from a2a_temporal._log.wire import MESSAGE_SIGNAL, TASK_QUERY
+from a2a_temporal._reading.reader import read_log
 from tests.support.in_process import Scripted, Served, agent_worker, new_task_queue, served
 from tests.support.logs import first_run, prefixes
 from tests.support.temporal_server import TemporalServer

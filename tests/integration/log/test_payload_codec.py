@@ -163,7 +163,7 @@ async def test_whoever_waits_for_what_is_unreadable_here_learns_so(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("a2a_temporal._server.followers._UNREADABLE_FOR", 1.0)
+    monkeypatch.setattr("a2a_temporal._server.feeds._UNREADABLE_FOR", 1.0)
     queue = new_task_queue()
     old, new = b"1" * 32, b"2" * 32
     here = await _client(temporal, EncryptionCodec({"old": old}))
@@ -199,7 +199,7 @@ async def test_what_is_unreadable_for_a_moment_costs_a_stream_nothing(
 async def test_a_storage_that_is_down_costs_a_stream_nothing_however_long(
     temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2a_temporal._server.followers._UNREADABLE_FOR", 0.0)
+    monkeypatch.setattr("a2a_temporal._server.feeds._UNREADABLE_FOR", 0.0)
     queue, scripted, codec = new_task_queue(), Scripted(), Down()
     worker = agent_worker(await _client(temporal, Masking()), queue, agent=scripted)
     async with worker, served(await _client(temporal, codec), queue) as agent:
@@ -218,8 +218,8 @@ async def test_a_storage_that_is_down_costs_a_stream_nothing_however_long(
 async def test_a_storage_that_lags_all_the_time_costs_a_stream_nothing(
     temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2a_temporal._server.followers._UNREADABLE_FOR", 1.5)
-    monkeypatch.setattr("a2a_temporal._server.followers._LONGEST_PAUSE", 0.4)
+    monkeypatch.setattr("a2a_temporal._server.feeds._UNREADABLE_FOR", 1.5)
+    monkeypatch.setattr("a2a_temporal._server.feeds._LONGEST_PAUSE", 0.4)
     queue, scripted, written = new_task_queue(), Scripted(), dict[bytes, float]()
     codec = Behind(written)
     worker = agent_worker(await _client(temporal, Behind(written)), queue, agent=scripted)

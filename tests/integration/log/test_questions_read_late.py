@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from temporalio.service import RPCError, RPCStatusCode
 
-from a2a_temporal._server.follower import Follower
+from a2a_temporal._reading.reader import LogReader
 from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually, within
@@ -15,25 +15,29 @@ async def test_a_blocking_send_ends_though_the_next_turn_has_begun(
     temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, queue, scripted = await temporal.client(), new_task_queue(), Scripted()
-    read_page = vars(Follower)["_read_page"]
+    poll = LogReader.poll
     out_of_reach = False
 
-    async def read_or_fail(follower: Follower, page: object) -> None:
+    async def poll_or_fail(reader: LogReader) -> bool:
         if out_of_reach:
             raise RPCError("the connection is gone", RPCStatusCode.UNAVAILABLE, b"")
-        await read_page(follower, page)
+        return await poll(reader)
 
-    monkeypatch.setattr(Follower, "_read_page", read_or_fail)
-    async with agent_worker(client, queue, agent=scripted), served(client, queue) as agent:
+    monkeypatch.setattr(LogReader, "poll", poll_or_fail)
+    async with (
+        agent_worker(client, queue, agent=scripted),
+        served(client, queue) as agent,
+        served(client, queue) as other,
+    ):
         task_id = (await agent.send("ask:first")).id
         sending = asyncio.create_task(agent.send("say:second gate ask:second", task_id=task_id))
 
         async def says(text: str) -> bool:
-            status = (await agent.get(task_id)).status
+            status = (await other.get(task_id)).status
             return [part.text for part in status.message.parts] == [text]
 
         await eventually(lambda: says("second"), within=20)
-        await agent.send("say:third gate", task_id=task_id, wait=False)
+        await other.send("say:third gate", task_id=task_id, wait=False)
         out_of_reach = True
         scripted.gate.set()
         scripted.gate.clear()  # the third turn waits at a gate that is closed again

@@ -6,7 +6,7 @@ from a2a.types.a2a_pb2 import Part, Task, TaskState
 from a2a.types.a2a_pb2 import TaskStatusUpdateEvent as StatusEvent
 from temporalio.client import Client
 
-from a2a_temporal._log.reading import read_log
+from a2a_temporal._reading.reader import read_log
 from tests.support.in_process import Written, running, updater_of
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually, within

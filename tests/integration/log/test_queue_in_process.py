@@ -6,7 +6,7 @@ import pytest
 from a2a.types.a2a_pb2 import TaskState
 from temporalio.client import Client
 
-from a2a_temporal._log.reading import read_log
+from a2a_temporal._reading.reader import read_log
 from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually, within

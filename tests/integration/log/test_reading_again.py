@@ -15,9 +15,9 @@ from temporalio.converter import DataConverter, PayloadCodec
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal import AgentOptions, HandlerOptions
-from a2a_temporal._log import kept
-from a2a_temporal._log.kept import KeptLogs
-from a2a_temporal._log.reading import read_log
+from a2a_temporal._reading import cache
+from a2a_temporal._reading.cache import Logs
+from a2a_temporal._reading.reader import read_log
 from tests.support.in_process import CALL, Served, agent_worker, new_task_queue, request, served
 from tests.support.streams import watching
 from tests.support.temporal_server import TemporalServer
@@ -97,17 +97,17 @@ async def test_a_task_that_was_reset_is_read_anew(temporal: TemporalServer) -> N
         await _as_the_log_says(client, agent, task_id)
 
 
-async def test_a_cold_log_that_was_reset_is_not_shown_as_it_was(temporal: TemporalServer) -> None:
+async def test_an_idle_log_that_was_reset_is_not_shown_as_it_was(temporal: TemporalServer) -> None:
     client = await temporal.client()
     queue = new_task_queue()
     one_poll = HandlerOptions(long_polls=1)
     async with agent_worker(client, queue), served(client, queue, one_poll) as agent:
         first, second = (await agent.send("ask")).id, (await agent.send("ask")).id
         await agent.send("say:more chunks:2 ask", task_id=first)
-        async with watching(agent.subscribe(first)) as cold:
-            await cold.until(1)
-            async with watching(agent.subscribe(second)) as hot:  # it has the only poll
-                await hot.until(1)
+        async with watching(agent.subscribe(first)) as idle:
+            await idle.until(1)
+            async with watching(agent.subscribe(second)) as polling:  # it has the only poll
+                await polling.until(1)
                 await _reset_to_the_first_question(client, first)
                 async with watching(agent.subscribe(first)) as late:
                     await late.until(1)
@@ -143,24 +143,24 @@ async def test_a_task_that_takes_the_id_of_a_deleted_one_is_read_anew(
 async def test_what_is_kept_is_bounded(
     temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "_KEPT_LOGS", 2)
+    monkeypatch.setattr(cache, "_KEPT", 2)
     codec = Counting()
     client = await _counted(temporal, codec)
     queue = new_task_queue()
     async with agent_worker(await temporal.client(), queue), served(client, queue) as agent:
         ids = [(await agent.send("ask")).id for _ in range(3)]
-        logs = KeptLogs()
+        logs = Logs(client)
 
-        async def cost(task_id: str, logs: KeptLogs = logs) -> int:
+        async def cost(task_id: str, logs: Logs = logs) -> int:
             before = codec.decoded
-            await logs.read(client, task_id)
+            await logs.state(task_id)
             return codec.decoded - before
 
         whole = [await cost(task_id) for task_id in ids]
         assert [await cost(task_id) for task_id in (ids[2], ids[1])] == [0, 0]
         assert await cost(ids[0]) == whole[0]
-        monkeypatch.setattr(kept, "_KEPT_BYTES", 1)
-        small = KeptLogs()
+        monkeypatch.setattr(cache, "_KEPT_BYTES", 1)
+        small = Logs(client)
         assert [await cost(ids[0], small) for _ in range(2)] == [whole[0], whole[0]]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from a2a.server.context import ServerCallContext
 from a2a.types.a2a_pb2 import SubscribeToTaskRequest, Task
 
-from a2a_temporal._server.follower import Cursor, LogEvent
+from a2a_temporal._reading.position import LogEvent, LogPosition
 from a2a_temporal._server.resume import CURSOR_PARAMETER, URI
 from tests.support.in_process import agent_worker, new_task_queue, request, served
 from tests.support.streams import next_of, watching
@@ -33,7 +33,7 @@ async def test_what_was_missed_is_forgotten_when_it_is_told(temporal: TemporalSe
             async with watching(other.handler.on_subscribe_to_task(subscription, call)) as resumed:
                 await resumed.until(len(sent.events))
                 # Not isinstance(), which some objects of the workflow sandbox do not let through.
-                kept = [each for each in gc.get_objects() if type(each) in (LogEvent, Cursor)]
+                kept = [each for each in gc.get_objects() if type(each) in (LogEvent, LogPosition)]
                 assert len(kept) < CHUNKS / 4
                 resumed_events = list(resumed.events)
     assert resumed_events == sent.events

@@ -27,9 +27,10 @@ from temporalio.api.workflowservice.v1 import (
 )
 from temporalio.client import Client
 
+from a2a_temporal._gateway import Gateway
 from a2a_temporal._log import wire
 from a2a_temporal._log.protojson import event_to_json
-from a2a_temporal._log.reading import history_events
+from a2a_temporal._reading.pages import history_events
 from a2a_temporal._server.parked import read_waiting
 from a2a_temporal._server.resume import CURSOR_PARAMETER, URI
 from a2a_temporal._worker.push.notifications import NotificationLog
@@ -57,7 +58,7 @@ async def _fail_workflow_task(client: Client, agent: Served, task_id: str) -> No
     await service.respond_workflow_task_failed(
         RespondWorkflowTaskFailedRequest(namespace=client.namespace, task_token=polled.task_token)
     )
-    shown = [event async for event in history_events(client, task_id, "")]
+    shown = [event async for event in history_events(Gateway(client), task_id, "")]
     written = (await client.get_workflow_handle(task_id).describe()).history_length
     assert shown[-1].event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED
     assert shown[-1].event_id == written + 1

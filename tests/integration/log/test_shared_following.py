@@ -9,8 +9,8 @@ import pytest
 import pytest_asyncio
 from a2a.types.a2a_pb2 import Task, TaskArtifactUpdateEvent
 
-from a2a_temporal._server import follower
-from a2a_temporal._server.follower import LogEvent
+from a2a_temporal._reading.position import LogEvent
+from a2a_temporal._server import feed
 from tests.support.in_process import Scripted, Served, agent_worker, new_task_queue, served
 from tests.support.metrics import held_history_polls
 from tests.support.streams import next_of, watching
@@ -83,7 +83,7 @@ async def test_a_slow_reader_loses_nothing(stage: Stage) -> None:
 async def test_a_reader_that_stops_reading_harms_nobody_and_costs_little(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follower, "_KEPT_EVENTS", 20)
+    monkeypatch.setattr(feed, "_KEPT_EVENTS", 20)
     task_id = await stage.agent.start(f"gate chunks:{CHUNKS}")
     stopped = stage.agent.subscribe(task_id)
     assert isinstance(await next_of(stopped), Task)

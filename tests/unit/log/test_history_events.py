@@ -16,8 +16,7 @@ from a2a_temporal._log.entries import (
     EventsEntry,
     MessageEntry,
 )
-from a2a_temporal._log.history import Successor, entry_of, start_of
-from a2a_temporal._log.payloads import LogUnreadableError
+from a2a_temporal._reading.decode import LogUnreadableError, Successor, entry_of, start_of
 from tests.unit.log.building import Message, clock, started, user_message
 from tests.unit.log.test_malformed_entries import events_signal, message_signal
 

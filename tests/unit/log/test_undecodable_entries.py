@@ -11,8 +11,7 @@ from temporalio.converter import DataConverter, PayloadCodec
 
 from a2a_temporal import EncryptionCodec
 from a2a_temporal._log import wire
-from a2a_temporal._log.history import entry_of, start_of
-from a2a_temporal._log.payloads import LogUnreadableError
+from a2a_temporal._reading.decode import LogUnreadableError, entry_of, start_of
 from tests.unit.log.building import started
 from tests.unit.log.test_malformed_entries import message_signal
 

@@ -16,14 +16,15 @@ from cryptography.x509.oid import NameOID
 
 from a2a_temporal import PushOptions
 from a2a_temporal._net import UrlGuard
-from a2a_temporal._worker.push.notifications import Notification, Position, child_traceparent
+from a2a_temporal._reading.position import LogPosition
+from a2a_temporal._worker.push.notifications import Notification, child_traceparent
 from a2a_temporal._worker.push.request import NotDeliveredError, Receiver, new_connection
 from tests.support.hook import NEVER, Answer, Hook, hook
 
 NAME = "hooks.example.com"
 EVENT = TaskStatusUpdateEvent(task_id="t", context_id="c")
 EVENT.status.state = TaskState.TASK_STATE_WORKING
-NOTIFICATION = Notification(Position("run", 5), Position("run", 5, 1), EVENT, {"c": 1}, "")
+NOTIFICATION = Notification(LogPosition("run", 5), LogPosition("run", 5, 1), EVENT, {"c": 1}, "")
 OPTIONS = PushOptions(timeout=datetime.timedelta(seconds=1))
 LONG = OPTIONS.maximum_interval
 

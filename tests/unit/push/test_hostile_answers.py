@@ -16,12 +16,13 @@ from a2a.types.a2a_pb2 import TaskPushNotificationConfig, TaskState, TaskStatusU
 
 from a2a_temporal import PushOptions
 from a2a_temporal._net import UrlGuard
-from a2a_temporal._worker.push.notifications import Notification, Position
+from a2a_temporal._reading.position import LogPosition
+from a2a_temporal._worker.push.notifications import Notification
 from a2a_temporal._worker.push.request import NotDeliveredError, Receiver, new_connection
 
 EVENT = TaskStatusUpdateEvent(task_id="t", context_id="c")
 EVENT.status.state = TaskState.TASK_STATE_WORKING
-NOTIFICATION = Notification(Position("run", 5), Position("run", 5, 1), EVENT, {"c": 1}, "")
+NOTIFICATION = Notification(LogPosition("run", 5), LogPosition("run", 5, 1), EVENT, {"c": 1}, "")
 OPTIONS = PushOptions(timeout=timedelta(seconds=3))
 LITTLE = 2 * 1024 * 1024
 """Bytes that a socket's buffers and a few reads may hold."""

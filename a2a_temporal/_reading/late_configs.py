@@ -17,11 +17,9 @@ from temporalio.converter import DataConverter
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._executions import described
+from a2a_temporal._gateway import Gateway, converter_of
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import CloseEntry, PushConfigEntry
-from a2a_temporal._log.history import entry_of
-from a2a_temporal._log.payloads import decoded
-from a2a_temporal._log.reading import converter_of, history_events
 from a2a_temporal._log.state import (
     LogState,
     PushConfig,
@@ -29,6 +27,8 @@ from a2a_temporal._log.state import (
     parse_push_configs,
     push_configs_to_json,
 )
+from a2a_temporal._reading.decode import decoded, entry_of
+from a2a_temporal._reading.pages import history_events
 
 _RPC_TIMEOUT = timedelta(seconds=5)
 
@@ -87,7 +87,7 @@ async def read_late_configs(client: Client, state: LogState) -> LateConfigs:
         late.next = number
         workflow_id = late.workflow_id
         converter = converter_of(client, workflow_id)
-        async for event in history_events(client, workflow_id, ""):
+        async for event in history_events(Gateway(client), workflow_id):
             await _read_event(late, event, converter)
     return late
 

@@ -1,0 +1,1 @@
+"""Read the logs of tasks from Temporal: one reader, one position, one cache."""
