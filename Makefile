@@ -49,10 +49,11 @@ setup: $(DEV)
 demo: $(RUNTIME)
 	@$(BIN)/a2a-temporal demo
 
-# TESTS_AT_ONCE=0 runs one after the other, in this process.
+# TESTS_AT_ONCE=0 runs one after the other, in this process. Compiled tests are kept in any case:
+# each of the processes would compile all of them again.
 TESTS_AT_ONCE ?= 3
 test: $(DEV)
-	@$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist loadfile --no-loadscope-reorder
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist loadfile --no-loadscope-reorder
 
 check: $(DEV) check-forge
 	@$(BIN)/ruff check .

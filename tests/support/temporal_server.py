@@ -101,7 +101,7 @@ async def running_server(
         await server.start()
         yield server
     finally:
-        await server.process.put_away()
+        server.process.kill()  # nobody reads its database any more
 
 
 async def stopped_and_started(server: TemporalServer, *, pause: float = 0) -> None:
