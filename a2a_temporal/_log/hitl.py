@@ -270,22 +270,22 @@ def _data_answer(data: Any, requests: list[OpenRequest], base: Answer) -> Answer
 
 
 def _data_decision(fields: dict[str, Any], base: Answer) -> Answer:
-    said: set[bool] = set()
+    given: set[bool] = set()
     if "approved" in fields:
         approved = fields["approved"]
         if not isinstance(approved, bool):
             raise ContradictionError(f"'approved' must be true or false, got {approved!r:.80}.")
-        said.add(approved)
+        given.add(approved)
     if "decision" in fields:
         decision = fields["decision"]
         if decision not in (*_APPROVE_DECISIONS, *_REJECT_DECISIONS):
             raise ContradictionError(
                 f"'decision' must be 'approve' or 'reject', got {decision!r:.80}."
             )
-        said.add(decision in _APPROVE_DECISIONS)
-    if len(said) > 1:
+        given.add(decision in _APPROVE_DECISIONS)
+    if len(given) > 1:
         raise ContradictionError("'approved' and 'decision' say different things.")
-    (yes,) = said
+    (yes,) = given
     check_keys(
         fields, (*_DECIDING, *(["details"] if yes else [])), "An approval" if yes else "A rejection"
     )

@@ -88,9 +88,9 @@ def is_the_agents(state: LogState, message: Message) -> bool:
 
 
 def agent_messages(state: LogState) -> list[Message]:
-    """Return what the agent's side has said so far, in order."""
-    said = [*state.task.history, state.task.status.message]
-    return [message for message in said if is_the_agents(state, message)]
+    """Return the messages of the agent's side so far, in order."""
+    messages = [*state.task.history, state.task.status.message]
+    return [message for message in messages if is_the_agents(state, message)]
 
 
 def requests_in(state: LogState) -> list[OpenRequest]:

@@ -1,8 +1,8 @@
 """Requests to people: what is asked, who may answer, and what an answer does. Pure.
 
 A request is open until it is decided, expires or is withdrawn. An answer names its request; one
-that is stale, double, malformed or not entitled changes nothing and is told why. The workflow keeps
-the open requests and publishes them in the metadata of the status message under
+that is stale, double, malformed or not entitled changes nothing, and a refusal says why. The
+workflow publishes the open requests in the metadata of the status message, under
 :data:`APPROVALS_EXTENSION`, so every reader of the log (the inbox, a client) sees the same.
 """
 
@@ -27,7 +27,7 @@ PROPERTY_ORDER = "x-order"
 # How to name a request where a bare yes may be a repetition, typed or sent, of an earlier one.
 _NAMING = {"a2a": "'{decision} {id}'", "cli": "--request {id}"}
 _LONGEST_ANSWER = 200_000
-_LONGEST_TOLD = 1_000_000
+_LONGEST_TEXT = 1_000_000
 _LONGEST_REFUSAL = 2_000
 _LONGEST_NOTE = 100
 
@@ -70,7 +70,7 @@ class ContradictionError(RefusedError):
 
 @dataclass(frozen=True)
 class Answer:
-    """What somebody said to a request, before it is known whether it counts.
+    """A person's answer to a request, before it is known whether it counts.
 
     ``verified`` says that a server authenticated ``by``; otherwise the name is only claimed. An
     answer with a ``token`` counts once, however often it is sent. ``seen`` is the hash of the
@@ -178,7 +178,7 @@ class OpenRequest:
 def details_hash(details: Any) -> str:
     """Return the SHA-256 of details as canonical JSON: sorted keys, no spaces, 5.0 written 5.
 
-    The workflow and whoever reads the log compute the same, although a protobuf ``Struct`` knows
+    The workflow and all readers of the log compute the same, although a protobuf ``Struct`` knows
     no integers.
     """
     text = json.dumps(canonical(details), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -238,7 +238,7 @@ def check_entitled(request: OpenRequest, answer: Answer) -> None:
     """Check that this person may decide this request now.
 
     Raises:
-        RefusedError: They may not, or it cannot be told who they are where it matters.
+        RefusedError: They may not, or who they are is not known where it matters.
     """
     if answer.seen and answer.seen != details_hash(request.details):
         raise RefusedError(
@@ -274,12 +274,12 @@ def check_fits(answer: Answer) -> None:
     try:
         exact(answer.details)
         exact([answer.comment, answer.by, *answer.groups], "the answer")
-        told = answered_text(answer.answer)
+        text = answered_text(answer.answer)
         size = len(json.dumps([answer.details, answer.comment, answer.by], allow_nan=False))
         _check_length(size, _LONGEST_ANSWER)
         if answer.channel != "a2a":  # what a client says is in the log already, as its message
-            exact(told, "the answer")
-            _check_length(len(json.dumps(told)), _LONGEST_TOLD)
+            exact(text, "the answer")
+            _check_length(len(json.dumps(text)), _LONGEST_TEXT)
     except InexactError as error:
         raise RefusedError(f"The details must be JSON that all read alike. {error}") from error
     except (ValueError, TypeError, RecursionError) as error:
@@ -418,7 +418,7 @@ def parse_answer(signal: str, value: Any) -> Answer:
 
 
 def check_keys(fields: dict[str, Any], known: tuple[str, ...], what: str) -> None:
-    """Check that all of what somebody has said is read.
+    """Check that an answer holds nothing that is not read.
 
     Raises:
         ContradictionError: Something would not be.

@@ -86,7 +86,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Row:
-    """A parked task in the list."""
+    """A task of the list."""
 
     task_id: str
     agent: str
@@ -141,7 +141,7 @@ def asked_of(waiting: Waiting, person: Person) -> list[Asked]:
 
 
 def conversation_of(waiting: Waiting) -> list[Said]:
-    """Return everything that was said, oldest first, but for the question that is still open."""
+    """Return the conversation, oldest first, without the question that is still open."""
     state = waiting.state
     messages = [*state.task.history]
     if state.task.status.HasField("message"):

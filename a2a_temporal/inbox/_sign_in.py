@@ -1,4 +1,4 @@
-"""Sign in and out; whoever was signed out while typing finds the page and the text again."""
+"""Sign in and out; a person who was signed out while typing gets the page and the text back."""
 
 import logging
 import re

@@ -104,7 +104,7 @@ class Views:
             owner=state.start.owner,
             state=state_text(state),
             note=ASKS_NOTHING if state.start.plain and not state.terminal else "",
-            parked=state.interrupted and not waiting.past,
+            interrupted=state.interrupted and not waiting.past,
             asked=asked,
             forms=forms,
             edited=edited,

@@ -71,7 +71,7 @@ class OpenIdConnect:
     Args:
         issuer: The provider; its metadata is read from ``/.well-known/openid-configuration``.
         client_id: Of the inbox, at the provider.
-        client_secret: Likewise; empty for a public client.
+        client_secret: The same; empty for a public client.
         name_claim: The claim that names people as approvers are named. Take one that people cannot
             choose for themselves.
         groups_claim: The claim that lists groups; empty for none.

@@ -30,7 +30,7 @@ def text(name: str, value: Any) -> str:
     return str.__str__(value)
 
 
-def told(name: str, value: Any) -> str:
+def optional_text(name: str, value: Any) -> str:
     """Return a text that may be empty.
 
     Raises:

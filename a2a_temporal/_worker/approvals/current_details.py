@@ -1,4 +1,4 @@
-"""What the Temporal UI says of a parked task: what is asked, of whom, until when, how to answer.
+"""The text of the Temporal UI for a task that asks: what, whom, until when, how to answer.
 
 Shown under "User Metadata". It is Markdown, and not part of the history.
 """
@@ -49,7 +49,7 @@ def _facts(request: OpenRequest, owner: str) -> list[str]:
     if request.approvers:
         asked = " or ".join(_line(each) for each in request.approvers)
     else:
-        asked = _line(owner) or "whoever may see the task"
+        asked = _line(owner) or "everybody who may see the task"
     if request.quorum > 1:
         asked = f"{request.quorum} of {asked} ({len(request.records)} so far)"
     facts = [f"- **Asked of** {asked}"]

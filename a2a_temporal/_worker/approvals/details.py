@@ -259,8 +259,8 @@ def changes_between(before: Any, after: Any) -> str:
     old, new = cast("dict[str, Any]", before), cast("dict[str, Any]", after)
     changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
     more = f" and {len(changed) - _MOST_CHANGES} more" if len(changed) > _MOST_CHANGES else ""
-    told = [f"{name}: {_short(old.get(name))} → {_short(new.get(name))}" for name in changed]
-    return "; ".join(told[:_MOST_CHANGES]) + more
+    shown = [f"{name}: {_short(old.get(name))} → {_short(new.get(name))}" for name in changed]
+    return "; ".join(shown[:_MOST_CHANGES]) + more
 
 
 _MOST_CHANGES, _LONGEST_VALUE = 10, 200

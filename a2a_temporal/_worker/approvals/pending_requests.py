@@ -130,7 +130,7 @@ class PendingRequests:
         self.publish(text, record=record)
 
     def identify(self, request: OpenRequest) -> None:
-        """Give a request its id, such as ``approval-1``; what was said to an earlier one is void.
+        """Give a request its id, such as ``approval-1``; answers to an earlier one are void.
 
         Where an approval was asked for before, a bare yes may be meant for that one.
         """
@@ -330,7 +330,7 @@ class PendingRequests:
         if pending.outcome:
             self.withdraw(pending)
         elif record.changed_details:
-            # Whoever has seen the old details must not approve the new ones unseen.
+            # A person who has seen the old details must not approve the new ones unseen.
             self.identify(pending.request)
             changes = changes_between(pending.original, pending.request.details)
             pending.request.summary = f"{pending.asked} (changed by {record.who}: {changes})"
@@ -400,7 +400,7 @@ class PendingRequests:
             return ours or (log.interrupted and self._agent_was_given_up())
         if self.messages or self._log.inbox:
             return False  # the agent is about to read an answer
-        # Whoever sent what the author's code has taken waits for the agent's question as well.
+        # The client whose message the author's code has taken waits for the agent's question too.
         return not log.interrupted or log.status_turn < log.turns
 
     def _agent_was_given_up(self) -> bool:
@@ -417,9 +417,9 @@ class PendingRequests:
     def _ask_for_the_agent(self, state: TaskState) -> None:
         log = self._log.state
         status = TaskStatus(state=state)
-        for said in (*log.task.history, log.task.status.message):
-            if said.message_id in log.checkpoint.message_ids:
-                status.message.CopyFrom(said)
+        for each in (*log.task.history, log.task.status.message):
+            if each.message_id in log.checkpoint.message_ids:
+                status.message.CopyFrom(each)
         if status.HasField("message"):
             status.message.message_id = str(workflow.uuid4())
         self._log.emit(TaskStatusUpdateEvent(status=status))
@@ -440,15 +440,15 @@ class PendingRequests:
         return TaskState.TASK_STATE_INPUT_REQUIRED
 
     def _detail_parts(self, record: Record | None) -> list[Part]:
-        told = [
+        shown = [
             {"request": each.id, "details": each.details}
             for each in self.open_requests
             if each.details is not None
         ]
         if record is not None and record.changed_details:
             about = {"details": record.details, "before": record.before}
-            told.insert(0, {"request": record.request, **about})
-        return [from_json({"data": each}, Part()) for each in told]
+            shown.insert(0, {"request": record.request, **about})
+        return [from_json({"data": each}, Part()) for each in shown]
 
     def _index_approvers(self) -> None:
         # Where nobody is named, the one who made the task is asked.

@@ -15,9 +15,9 @@ class Approvers:
     """Who may decide: names of people or groups, and how many of them must agree.
 
     Args:
-        *names: People or groups; none means whoever may see the task.
+        *names: People or groups; none means everybody who may see the task.
         quorum: Approvals needed, each by another person. One rejection always rejects.
-        exclude_requester: Four eyes: whoever made the task may not decide.
+        exclude_requester: Four eyes: the person who made the task may not decide.
         verified_only: Only people a server has authenticated (A2A client, inbox) count; a name
             typed into a signal by hand does not.
     """

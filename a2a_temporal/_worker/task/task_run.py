@@ -173,7 +173,7 @@ class TaskRun:
         While a request is open, the text is told beside it and the task goes on waiting.
         """
         self.note_act()
-        arguments.told("text", text)
+        arguments.optional_text("text", text)
         if not self._requests.open_requests:
             self._log.emit_status(TaskState.TASK_STATE_WORKING, text)
         elif text:
@@ -529,7 +529,7 @@ class TaskRun:
         self._under_way -= 1
 
     def _end(self, state: TaskState, text: str = "") -> None:
-        arguments.told("text", text)
+        arguments.optional_text("text", text)
         self._requests.take_back_all("the end of the task")
         self._log.emit_status(state, text)
         self._requests.show()

@@ -46,8 +46,8 @@ WRONG: list[Callable[[], Any]] = [
         lambda given=given: arguments.duration("timeout", given)
         for given in (5, "1h", timedelta(0), timedelta(-1), timedelta.max, True)
     ),
-    lambda: arguments.told("text", None),
-    lambda: arguments.told("text", "\udfff"),
+    lambda: arguments.optional_text("text", None),
+    lambda: arguments.optional_text("text", "\udfff"),
 ]
 
 
@@ -65,4 +65,4 @@ def test_right_ones_are_taken() -> None:
     assert arguments.choices(("a", "b")) == ["a", "b"]
     assert arguments.duration("timeout", None) is None
     assert arguments.duration("timeout", timedelta(days=1)) == timedelta(days=1)
-    assert arguments.told("text", "") == ""
+    assert arguments.optional_text("text", "") == ""
