@@ -51,7 +51,7 @@ demo: $(RUNTIME)
 
 # TESTS_AT_ONCE=0 runs one after the other, in this process. Compiled tests are kept in any case:
 # each of the processes would compile all of them again.
-TESTS_AT_ONCE ?= 3
+TESTS_AT_ONCE ?= 4
 test: $(DEV)
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist loadfile --no-loadscope-reorder
 

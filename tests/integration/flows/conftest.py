@@ -1,22 +1,10 @@
-"""The example workflows, run by the kit: one Temporal with time skipping for all of them."""
+"""What the example workflows do to the world outside."""
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
-from temporalio.client import Client
-
-from a2a_temporal.testing import temporal_server
-
-
-@pytest_asyncio.fixture(scope="session")
-async def skipping() -> AsyncIterator[Client]:
-    """A client of a Temporal server that skips time."""
-    async with temporal_server() as client:
-        yield client
 
 
 class Outside:

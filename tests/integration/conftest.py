@@ -1,4 +1,4 @@
-"""These tests use the kit that users get: one Temporal with time skipping for all of them."""
+"""One Temporal with time skipping, by the kit that users get, for all tests that use it."""
 
 from collections.abc import AsyncIterator
 
