@@ -30,7 +30,7 @@ async def test_away_from_its_workflow_it_hears_with_the_next_heartbeat(
     def tell_nobody(run_id: str) -> None:
         """As in a process where no turn runs."""
 
-    monkeypatch.setattr(loop, "cancel_local_turn", tell_nobody)
+    monkeypatch.setattr(loop, "end_local_turn", tell_nobody)
     assert FIRST_BEAT / 2 < await seconds_to_cancel(await temporal.client()) < 3 * FIRST_BEAT
 
 

@@ -22,7 +22,7 @@ from a2a_temporal._log.state import LogState
 from a2a_temporal._reading.cache import Logs
 from a2a_temporal._worker.agent.attempt import Attempt, heartbeats
 from a2a_temporal._worker.agent.attempt_numbers import CountedAttempt
-from a2a_temporal._worker.agent.turn import Turn, TurnInput
+from a2a_temporal._worker.agent.turn import Turn, TurnInput, local_turn
 from a2a_temporal._worker.agent.working_time import worked_in
 from a2a_temporal._worker.options import AgentOptions
 
@@ -112,10 +112,10 @@ class AgentActivities:
 class AsyncCompletions:
     """Completes activities whose last entry has told the workflow not to wait for them.
 
-    As a rule the workflow closes within milliseconds, and nothing is left to complete. But its
-    workflow task may be with a worker that was just killed, and what was signaled since is in the
-    history only once that has timed out. Temporal would miss the activity's heartbeats first and
-    have the turn run again.
+    As a rule the workflow closes within milliseconds, in this process, and nothing is left to
+    complete. But its workflow task may be with a worker that was just killed, and what was signaled
+    since is in the history only once that has timed out. Temporal would miss the activity's
+    heartbeats first and have the turn run again.
 
     Args:
         after: How long a workflow may take to close before the activity is completed.
@@ -123,16 +123,23 @@ class AsyncCompletions:
 
     def __init__(self, after: timedelta) -> None:
         self._after = after.total_seconds()
-        self._hurry = asyncio.Event()
+        self._stopping = False
         self._waiting: set[asyncio.Task[None]] = set()
+        self._over: set[asyncio.Event] = set()
 
     def add(self, result: object) -> None:
         """Take over the calling activity, which must end by ``activity.raise_complete_async``."""
-        temporal, task_token = Gateway(activity.client()), activity.info().task_token
+        info = activity.info()
+        temporal, task_token = Gateway(activity.client()), info.task_token
 
         async def complete() -> None:
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._hurry.wait(), self._after)
+            with local_turn(info.workflow_run_id or "") as over:
+                self._over.add(over)
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(over.wait(), self._after)
+                self._over.discard(over)
+            if over.is_set() and not self._stopping:
+                return
             try:
                 await temporal.complete_activity(task_token, result)
             except AsyncActivityCancelledError:
@@ -147,9 +154,12 @@ class AsyncCompletions:
 
     async def flush(self) -> None:
         """Complete all activities at once, as the worker is about to stop."""
-        self._hurry.set()
+        self._stopping = True
+        await asyncio.sleep(0)  # in which those that were just added begin to wait
+        for over in self._over:
+            over.set()
         await asyncio.gather(*self._waiting)
-        self._hurry.clear()
+        self._stopping = False
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from a2a_temporal._sdk_names import missing_sdk_name
 from a2a_temporal._worker.agent.event_queue import PublishingQueue
 from a2a_temporal._worker.agent.sending import LogClosedError, Pace, entry_limit, sender
 from a2a_temporal._worker.agent.threads import TurnThreads
-from a2a_temporal._worker.agent.turn import Turn, enter_turn, local_cancel
+from a2a_temporal._worker.agent.turn import Turn, enter_turn, local_turn
 from a2a_temporal._worker.agent.working_time import WorkingTime
 from a2a_temporal._worker.failures import storable, tellable, text_of
 from a2a_temporal._worker.options import AgentOptions
@@ -105,7 +105,7 @@ class Attempt:
             agent = asyncio.create_task(self._guarded_execute())
             over = asyncio.create_task(time.reaches(limit))
             try:
-                with local_cancel(activity.info().workflow_run_id or "") as canceled:
+                with local_turn(activity.info().workflow_run_id or "") as canceled:
                     await _first_of(agent, over, canceled)
             except asyncio.CancelledError:
                 if _canceled() or not agent.done():

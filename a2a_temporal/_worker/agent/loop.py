@@ -24,7 +24,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal import errors
     from a2a_temporal._log import wire
     from a2a_temporal._log.protojson import to_json
-    from a2a_temporal._worker.agent.turn import TurnInput, cancel_local_turn
+    from a2a_temporal._worker.agent.turn import TurnInput, end_local_turn
     from a2a_temporal._worker.agent.working_time import worked_in
     from a2a_temporal._worker.failures import client_text
     from a2a_temporal._worker.options import agent_options
@@ -291,7 +291,7 @@ class AgentLoop:
         except asyncio.CancelledError:
             attempts.cancel()
             if not workflow.unsafe.is_replaying():
-                cancel_local_turn(workflow.info().run_id)
+                end_local_turn(workflow.info().run_id)
             await workflow.wait_condition(lambda: attempts.done() or left())
         if attempts.done():
             return False

@@ -86,30 +86,32 @@ _turns: dict[str, Callable[[], object]] = {}
 
 
 @contextlib.contextmanager
-def local_cancel(run_id: str) -> Generator[asyncio.Event]:
-    """Yield an event that is set when the workflow run, in this same process, cancels its turn.
+def local_turn(run_id: str) -> Generator[asyncio.Event]:
+    """Yield an event that is set when the workflow run, in this same process, ends its turn.
+
+    It cancels the turn, or is about to close, which leaves nothing of the turn to complete.
 
     Temporal delivers a cancel with the answer to a heartbeat, which may be a second away. As a rule
     the turn runs on the worker that holds its workflow, which need not wait for that: a cancel is
     durable before a workflow sees it.
     """
-    canceled = asyncio.Event()
+    ended = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def cancel() -> None:
+    def end() -> None:
         # Workflow code runs in threads of its own.
-        loop.call_soon_threadsafe(canceled.set)
+        loop.call_soon_threadsafe(ended.set)
 
-    _turns[run_id] = cancel
+    _turns[run_id] = end
     try:
-        yield canceled
+        yield ended
     finally:
-        if _turns.get(run_id) is cancel:
+        if _turns.get(run_id) is end:
             del _turns[run_id]
 
 
-def cancel_local_turn(run_id: str) -> None:
-    """Cancel the turn of a workflow run at once if it runs in this process."""
-    cancel = _turns.get(run_id)
-    if cancel is not None:
-        cancel()
+def end_local_turn(run_id: str) -> None:
+    """End the turn of a workflow run at once if it is in this process."""
+    end = _turns.get(run_id)
+    if end is not None:
+        end()

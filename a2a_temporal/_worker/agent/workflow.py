@@ -14,6 +14,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log.entries import TaskStart
     from a2a_temporal._log.state import state_name
     from a2a_temporal._worker.agent.loop import AgentLoop
+    from a2a_temporal._worker.agent.turn import end_local_turn
     from a2a_temporal._worker.task.task_log import TaskLog
 
 
@@ -42,6 +43,8 @@ class AgentWorkflow:
             if not self._log.state.terminal:
                 self._log.emit_status(TaskState.TASK_STATE_CANCELED)
             raise
+        if not workflow.unsafe.is_replaying():
+            end_local_turn(workflow.info().run_id)
         state = self._log.state.task.status.state
         if state == TaskState.TASK_STATE_FAILED:
             raise ApplicationError(

@@ -18,7 +18,7 @@ async def test_a_hook_that_starts_a_thread_which_hangs(
     temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As where another worker holds the workflow: the cancel comes with a heartbeat.
-    monkeypatch.setattr(loop, "cancel_local_turn", _tell_nobody)
+    monkeypatch.setattr(loop, "end_local_turn", _tell_nobody)
     begun, hangs, hanging = asyncio.Event(), threading.Event(), set[asyncio.Task[bool]]()
 
     async def turn(context: RequestContext, queue: EventQueue) -> None:
