@@ -1,13 +1,21 @@
 """The logs that a process has read lately, so that reading one again costs what is new in it."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from datetime import timedelta
 
 from temporalio.client import Client
 
 from a2a_temporal._gateway import CALL_TIMEOUT, Gateway
 from a2a_temporal._log.state import LogState
-from a2a_temporal._reading.reader import Admit, AdmitState, LogReader, NoTaskError, RenderResult
+from a2a_temporal._reading.reader import (
+    Admit,
+    AdmitState,
+    LogReader,
+    NoTaskError,
+    RenderResult,
+    Watch,
+)
 
 _KEPT = 500
 _KEPT_BYTES = 64 * 1024 * 1024
@@ -24,6 +32,7 @@ class Logs:
         client: Connected client; payloads are decoded with its data converter.
         render_result: Turns the result of a plain workflow into parts.
         timeout: Bound of a call for one page of a history.
+        watching: Makes what is shown every history event of a task; see :meth:`watch_of`.
     """
 
     def __init__(
@@ -32,9 +41,11 @@ class Logs:
         *,
         render_result: RenderResult | None = None,
         timeout: timedelta = CALL_TIMEOUT,
+        watching: Callable[[], Watch] | None = None,
     ) -> None:
         self._gateway = Gateway(client, timeout=timeout)
         self._render_result = render_result
+        self._watching = watching
         self._held: dict[str, LogReader] = {}
         self._kept: OrderedDict[tuple[str, str], tuple[LogReader, int]] = OrderedDict()
         self._bytes = 0
@@ -79,6 +90,11 @@ class Logs:
             if reader.state is not None or reader.size.shrunk:
                 self._keep(reader, run_id)
 
+    def watch_of(self, task_id: str) -> Watch | None:
+        """Return what has seen the history events of a task, if its log is kept."""
+        reader = self._find(task_id)
+        return reader.watch if reader else None
+
     def context_of(self, task_id: str) -> str:
         """Return the contextId of a task, as far as it was read; empty when it was not."""
         reader = self._find(task_id)
@@ -105,7 +121,9 @@ class Logs:
                 self._keep(reader, "")
 
     def _new(self, task_id: str, run_id: str = "") -> LogReader:
-        return LogReader(self._gateway, task_id, run_id=run_id, render_result=self._render_result)
+        reader = LogReader(self._gateway, task_id, run_id=run_id, render_result=self._render_result)
+        reader.watch = self._watching() if self._watching else None
+        return reader
 
     def _find(self, task_id: str, run_id: str = "") -> LogReader | None:
         held = self._held.get(task_id) if not run_id else None

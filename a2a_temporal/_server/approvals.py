@@ -43,6 +43,7 @@ from a2a_temporal._server.feeds import Feeds
 from a2a_temporal._server.parked import (
     Pending,
     Person,
+    Tail,
     View,
     Waiting,
     check_asked,
@@ -127,7 +128,7 @@ class Approvals:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._logs = Logs(client)
+        self._logs = Logs(client, watching=Tail)
         self._feeds = Feeds(client, self._logs, agent="", long_polls=100)
         self._reads = asyncio.Semaphore(_CONCURRENT_READS)
 
@@ -210,7 +211,7 @@ class Approvals:
         """Read a task, whoever may see it; raises what :meth:`task` does."""
         try:
             async with self._reads:
-                return await read_waiting(self._client, task_id)
+                return await read_waiting(self._logs, task_id)
         except NoTaskError as error:
             raise UnknownTaskError(task_id) from error
         except RPCError as error:

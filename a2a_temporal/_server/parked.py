@@ -5,7 +5,6 @@ from datetime import timezone
 from typing import Any, Literal
 
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.client import Client
 from temporalio.converter import DataConverter
 
 from a2a_temporal._executions import OPEN
@@ -27,6 +26,7 @@ from a2a_temporal._log.requests import (
     speaker_of,
 )
 from a2a_temporal._log.state import LogState
+from a2a_temporal._reading.cache import Logs
 from a2a_temporal._reading.decode import decoded, keeps_its_id
 from a2a_temporal._reading.reader import read_log
 
@@ -156,18 +156,24 @@ def check_asked(person: Person, request: OpenRequest, state: LogState) -> None:
         raise RefusedError(f"{request.id!r} is asked of {asked}.")
 
 
-async def read_waiting(client: Client, task_id: str) -> Waiting:
+async def read_waiting(logs: Logs, task_id: str) -> Waiting:
     """Read a task's log, and what its history holds behind the last workflow task.
+
+    Args:
+        logs: Those of this process, with a :class:`Tail` for each.
+        task_id: The task.
 
     Raises:
         NoTaskError: The workflow is no A2A task.
         temporalio.service.RPCError: Temporal did not answer, or knows no such workflow.
     """
-    tail = _Tail()
-    state = await read_log(client, task_id, watch=tail.watch)
+    state, tail = await logs.state(task_id), logs.watch_of(task_id)
+    if not isinstance(tail, Tail):  # too large to be kept
+        tail = Tail()
+        state = await read_log(logs.client, task_id, watch=tail)
     pending: list[Pending] = []
-    for event in tail.signals:
-        answer = await _answer_in(event, converter_of(client, task_id))
+    for event in list(tail.signals):
+        answer = await _answer_in(event, converter_of(logs.client, task_id))
         if answer is not None:
             at = event.event_time.ToDatetime(tzinfo=timezone.utc)
             pending.append(Pending(answer, now_text(at)))
@@ -194,7 +200,7 @@ def waiting_query(person: Person, view: View = "decide") -> str:
     return " AND ".join(conditions)
 
 
-class _Tail:
+class Tail:
     """Keeps the signals behind the last completed workflow task: no worker has seen them."""
 
     def __init__(self) -> None:
@@ -202,11 +208,13 @@ class _Tail:
         self.version = ""
         self._run = ""
 
-    def watch(self, event: HistoryEvent) -> None:
+    def __call__(self, event: HistoryEvent) -> None:
+        """Note a history event."""
         kind = event.WhichOneof("attributes")
         if kind == "workflow_execution_started_event_attributes":
             run_id = event.workflow_execution_started_event_attributes.original_execution_run_id
             self._run = run_id[:8]
+            self.signals.clear()
         elif kind == "workflow_task_completed_event_attributes":
             self.signals.clear()
         elif kind == "workflow_execution_signaled_event_attributes":

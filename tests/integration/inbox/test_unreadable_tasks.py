@@ -89,7 +89,8 @@ async def test_a_key_server_that_is_down_is_a_failure_that_passes(
 ) -> None:
     async with office.visit("ann", office.new_inbox(safe.client)) as ann:
         await eventually(lambda: _lists(ann, safe.hidden.id), within=30)
-        safe.codec.fails = True
+    safe.codec.fails = True
+    async with office.visit("ann", office.new_inbox(safe.client)) as ann:  # it has read nothing yet
         page = await ann.get("/")
         assert page.status == 503
         assert "data-retry" in page.html

@@ -30,8 +30,9 @@ from temporalio.client import Client
 from a2a_temporal._gateway import Gateway
 from a2a_temporal._log import wire
 from a2a_temporal._log.protojson import event_to_json
+from a2a_temporal._reading.cache import Logs
 from a2a_temporal._reading.pages import history_events
-from a2a_temporal._server.parked import read_waiting
+from a2a_temporal._server.parked import Tail, read_waiting
 from a2a_temporal._server.resume import CURSOR_PARAMETER, URI
 from a2a_temporal._worker.push.notifications import NotificationLog
 from tests.support.in_process import Served, agent_worker, new_task_queue, served
@@ -111,9 +112,10 @@ async def test_the_inbox_notices_what_takes_such_an_id(temporal: TemporalServer)
     client = await temporal.client()
     async with _begun(client) as (agent, task_id):
         await _fail_workflow_task(client, agent, task_id)
-        before = (await read_waiting(client, task_id)).version
+        logs = Logs(client, watching=Tail)
+        before = (await read_waiting(logs, task_id)).version
         await client.get_workflow_handle(task_id).signal(wire.EVENTS_SIGNAL, _progress())
-        assert (await read_waiting(client, task_id)).version != before
+        assert (await read_waiting(logs, task_id)).version != before
 
 
 _AT = "2026-01-02T12:00:00.000Z"
