@@ -17,7 +17,8 @@
 Nothing is mocked. docs/testing.md shows the rest.
 """
 
-from a2a_temporal._log.requests import OpenRequest, Record, RefusedError
+from a2a_temporal._log.answers import RefusedError
+from a2a_temporal._log.requests import OpenRequest, Record
 from a2a_temporal._server.approvals import Outcome
 from a2a_temporal._testing.agent import RunningAgent, running_agent
 from a2a_temporal._testing.cards import card_of

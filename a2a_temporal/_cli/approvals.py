@@ -15,15 +15,15 @@ from a2a_temporal._cli.approvals_text import listing, outcome_text, page_of, pla
 from a2a_temporal._cli.console import configure_logging, run
 from a2a_temporal._cli.options import profile_option
 from a2a_temporal._connect import connect
+from a2a_temporal._log.answers import Answer, RefusedError
 from a2a_temporal._log.exact import read_json
-from a2a_temporal._log.requests import Answer, RefusedError
 from a2a_temporal._server.approvals import (
     Approvals,
     Outcome,
     UnknownTaskError,
     UnreadableTaskError,
 )
-from a2a_temporal._server.parked import Person, Waiting
+from a2a_temporal._server.waiting import Person, Waiting
 
 _PAGE = 100
 

@@ -11,7 +11,7 @@ from a2a.types.a2a_pb2 import Message, Role
 from a2a_temporal._log.requests import OpenRequest, details_hash
 from a2a_temporal._log.state import state_name
 from a2a_temporal._server.approvals import ASKS_NOTHING, Outcome, records_of
-from a2a_temporal._server.parked import Waiting
+from a2a_temporal._server.waiting import Waiting
 
 _NARROWEST, _WIDEST = 80, 400
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))

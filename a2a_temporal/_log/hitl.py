@@ -11,21 +11,20 @@ from typing import Any, cast
 
 from a2a.types.a2a_pb2 import Message
 
-from a2a_temporal._log.protojson import to_json
-from a2a_temporal._log.requests import (
+from a2a_temporal._log.answers import (
     APPROVE_WORDS,
     REJECT_WORDS,
     Answer,
     AnswerKind,
     ContradictionError,
-    OpenRequest,
     RefusedError,
-    canonical,
     check_comment,
     check_keys,
     opens_with,
     text_in,
 )
+from a2a_temporal._log.protojson import to_json
+from a2a_temporal._log.requests import OpenRequest, canonical
 
 HITL_EXTENSION = "https://kagent.dev/extensions/hitl/v1"
 

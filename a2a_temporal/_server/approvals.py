@@ -24,15 +24,10 @@ from temporalio.service import RPCError, RPCStatusCode
 from a2a_temporal._executions import listed
 from a2a_temporal._gateway import is_closed_workflow, is_missing_workflow, with_deadline
 from a2a_temporal._log import wire
+from a2a_temporal._log.answers import Answer, RefusedError, check_entitled, find
 from a2a_temporal._log.entries import now_text
 from a2a_temporal._log.published import agent_messages, published
-from a2a_temporal._log.requests import (
-    Answer,
-    Record,
-    RefusedError,
-    check_entitled,
-    find,
-)
+from a2a_temporal._log.requests import Record
 from a2a_temporal._log.state import LogState
 from a2a_temporal._reading.cache import Logs
 from a2a_temporal._reading.decode import LogUnreadableError
@@ -40,7 +35,15 @@ from a2a_temporal._reading.reader import NoTaskError
 from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.errors import FULL, is_unreadable, why_unreadable
 from a2a_temporal._server.feeds import Feeds
-from a2a_temporal._server.parked import (
+from a2a_temporal._server.records import (
+    PASSING,
+    UnreadableTaskError,
+    exported_records,
+    records_of,
+    runs_of,
+    unreadable_because,
+)
+from a2a_temporal._server.waiting import (
     Pending,
     Person,
     Tail,
@@ -50,14 +53,6 @@ from a2a_temporal._server.parked import (
     read_waiting,
     waiting_query,
     why_not,
-)
-from a2a_temporal._server.records import (
-    PASSING,
-    UnreadableTaskError,
-    exported_records,
-    records_of,
-    runs_of,
-    unreadable_because,
 )
 
 logger = logging.getLogger("a2a_temporal.server")
@@ -73,7 +68,7 @@ _BAD_TOKEN = (RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.INTERNAL, RPCStatusC
 
 ENDED = "The task has ended; there is nothing left to decide."
 ASKS_NOTHING = (
-    "This task is a workflow that knows nothing of A2A, so what it waits for cannot be told from "
+    "This task is a workflow that knows nothing of A2A, so what it waits for is not known "
     "here. Answer it with a message to its agent, or with a signal of its own."
 )
 
@@ -88,7 +83,7 @@ class BadPageError(ValueError):
 
 @dataclass(frozen=True)
 class Page:
-    """Some of the parked tasks; ``next_token`` is empty on the last page.
+    """Some of the tasks that wait; ``next_token`` is empty on the last page.
 
     ``version`` is what :meth:`Approvals.version` returns while nothing changes; ``unreadable`` says
     which tasks are left out because they cannot be read here, and why.
@@ -120,7 +115,7 @@ class Outcome:
 
 
 class Approvals:
-    """Parked tasks of a namespace.
+    """The tasks of a namespace that wait for people.
 
     Args:
         client: Connected client.
@@ -144,14 +139,14 @@ class Approvals:
     async def waiting(
         self, person: Person, *, view: View = "decide", size: int = 25, token: bytes = b""
     ) -> Page:
-        """Return the parked tasks this person may decide or answer, newest first within a page.
+        """Return the tasks that this person may decide or answer, newest first within a page.
 
         A task that moved on while the page was read is left out, so a page may be short. One that
         cannot be read here is named instead.
 
         Args:
             person: Who looks.
-            view: ``asked`` for the tasks they made themselves, whoever they wait for.
+            view: ``asked`` for the tasks they made themselves, which wait for anybody.
             size: Tasks a page.
             token: Where the previous page ended.
 
@@ -162,8 +157,8 @@ class Approvals:
         page = await self._list(person, view, size, token)
         ids = [each.execution.workflow_id for each in page.executions]
         found, unreadable = await self._read_all(person, ids)
-        parked = [task for task in found if task.state.interrupted or task.requests]
-        return Page(parked, page.next_page_token, _version_of(page), unreadable)
+        tasks = [task for task in found if task.state.interrupted or task.requests]
+        return Page(tasks, page.next_page_token, _version_of(page), unreadable)
 
     async def version(
         self, person: Person, *, view: View = "decide", size: int = 25, token: bytes = b""
@@ -177,7 +172,7 @@ class Approvals:
         return _version_of(await self._list(person, view, size, token))
 
     async def count(self, person: Person, *, view: View = "decide") -> int:
-        """Return how many parked tasks there are for this person.
+        """Return how many tasks wait for this person.
 
         Raises:
             temporalio.service.RPCError: Temporal did not answer.
@@ -189,7 +184,7 @@ class Approvals:
         return counted.count
 
     async def task(self, person: Person, task_id: str) -> Waiting:
-        """Return one task, parked or not.
+        """Return one task, whether it waits or not.
 
         Raises:
             UnknownTaskError: There is no such task for this person.
@@ -208,7 +203,7 @@ class Approvals:
         )
 
     async def _read(self, task_id: str) -> Waiting:
-        """Read a task, whoever may see it; raises what :meth:`task` does."""
+        """Read a task for everybody; raises what :meth:`task` does."""
         try:
             async with self._reads:
                 return await read_waiting(self._logs, task_id)
@@ -422,7 +417,7 @@ def _version_of(page: ListWorkflowExecutionsResponse) -> str:
 
 
 def not_counted(state: LogState, token: str) -> Outcome:
-    """Return what is said of a stored answer that the log does not mention (yet)."""
+    """Return the outcome of a stored answer that the log does not mention (yet)."""
     if state.terminal:
         return Outcome(True, "The task had ended before this answer was looked at.", None, token)
     return Outcome(handled=False, token=token)
@@ -433,9 +428,9 @@ def outcome_in(state: LogState, token: str) -> Outcome | None:
     if token in state.accepted:
         return Outcome(handled=True, token=token)
     for message in agent_messages(state):
-        said = published(message)
-        if said.token and said.token == token:
-            return Outcome(True, said.refused, None if said.refused else said.record, token)
+        report = published(message)
+        if report.token and report.token == token:
+            return Outcome(True, report.refused, None if report.refused else report.record, token)
     return None
 
 

@@ -16,7 +16,7 @@ from a2a_temporal._log.requests import Record
 from a2a_temporal._log.state import LogState
 from a2a_temporal._reading.decode import LogUnreadableError
 from a2a_temporal._reading.reader import read_log
-from a2a_temporal._server.parked import Waiting
+from a2a_temporal._server.waiting import Waiting
 
 logger = logging.getLogger("a2a_temporal.server")
 
@@ -43,7 +43,7 @@ def published_records(state: LogState) -> dict[str, Record]:
 
 
 def unreadable_because(task_id: str, error: Exception) -> str:
-    """Log why a task cannot be read; returns what people are told."""
+    """Log why a task cannot be read; returns the reason for people."""
     if isinstance(error, (UnreadableTaskError, LogUnreadableError)):
         logger.error("Task %s is left out. It cannot be read: %s", task_id, error.__cause__)
         return f"It cannot be read here: {error.__cause__ or error}."

@@ -20,15 +20,11 @@ from google.protobuf.json_format import ParseError, SerializeToJsonError
 from google.protobuf.message import Message as ProtobufMessage
 from google.protobuf.struct_pb2 import Struct, Value
 
+from a2a_temporal._log.answers import ContradictionError, RefusedError, speaker_of
 from a2a_temporal._log.hitl import answers_of
 from a2a_temporal._log.protojson import check_depth, digest, from_json, to_json
 from a2a_temporal._log.published import requests_in
-from a2a_temporal._log.requests import (
-    APPROVALS_EXTENSION,
-    ContradictionError,
-    RefusedError,
-    speaker_of,
-)
+from a2a_temporal._log.requests import APPROVALS_EXTENSION
 from a2a_temporal._log.state import Accepted, LogState
 from a2a_temporal._server.caller import Caller
 

@@ -16,14 +16,9 @@ from temporalio.testing import TimeSkipper
 from temporalio.worker import Worker
 
 from a2a_temporal._agent import Agent
+from a2a_temporal._log.answers import Answer, AnswerKind, RefusedError
 from a2a_temporal._log.published import agent_messages, published, requests_in
-from a2a_temporal._log.requests import (
-    Answer,
-    AnswerKind,
-    OpenRequest,
-    Record,
-    RefusedError,
-)
+from a2a_temporal._log.requests import OpenRequest, Record
 from a2a_temporal._log.state import LogState, state_name
 from a2a_temporal._reading.reader import read_log
 from a2a_temporal._server.approvals import Approvals, Outcome, Person

@@ -13,7 +13,7 @@ import importlib.util
 if not all(importlib.util.find_spec(name) for name in ("itsdangerous", "jinja2")):
     raise ImportError("The inbox needs two more packages: pip install 'a2a-temporal[inbox]'")
 
-from a2a_temporal._server.parked import Person
+from a2a_temporal._server.waiting import Person
 from a2a_temporal.inbox._app import create_inbox
 from a2a_temporal.inbox.authenticators import (
     Anonymous,

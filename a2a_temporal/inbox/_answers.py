@@ -6,8 +6,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 from starlette.requests import Request
 
-from a2a_temporal._log.requests import Answer, OpenRequest, details_hash
-from a2a_temporal._server.parked import Waiting
+from a2a_temporal._log.answers import Answer
+from a2a_temporal._log.requests import OpenRequest, details_hash
+from a2a_temporal._server.waiting import Waiting
 from a2a_temporal.inbox._details_form import read_form
 
 MAX_BODY_BYTES = 1_000_000

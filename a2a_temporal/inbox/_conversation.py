@@ -12,7 +12,7 @@ from a2a_temporal._log.published import is_published, is_the_agents, published
 from a2a_temporal._log.requests import RULE, OpenRequest, Record, canonical, details_hash
 from a2a_temporal._log.state import LogState, state_name
 from a2a_temporal._server.approvals import records_of
-from a2a_temporal._server.parked import Person, Waiting, why_not
+from a2a_temporal._server.waiting import Person, Waiting, why_not
 from a2a_temporal.inbox._details_form import in_order
 
 _STATES = {

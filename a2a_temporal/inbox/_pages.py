@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from temporalio.service import RPCError
 
 from a2a_temporal._log import wire
-from a2a_temporal._log.requests import RefusedError
+from a2a_temporal._log.answers import RefusedError
 from a2a_temporal._server.approvals import (
     Approvals,
     BadPageError,
@@ -21,8 +21,8 @@ from a2a_temporal._server.approvals import (
     not_counted,
     outcome_in,
 )
-from a2a_temporal._server.parked import Person, View
 from a2a_temporal._server.search_attributes import registration_command
+from a2a_temporal._server.waiting import Person, View
 from a2a_temporal.inbox._answers import BadAnswerError, Typed, answer_of, is_foreign, posted
 from a2a_temporal.inbox._conversation import decided_text, row_of
 from a2a_temporal.inbox._sessions import is_own_form

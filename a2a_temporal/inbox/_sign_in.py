@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from a2a_temporal._server.approvals import Approvals, UnknownTaskError, UnreadableTaskError
-from a2a_temporal._server.parked import Person
+from a2a_temporal._server.waiting import Person
 from a2a_temporal.inbox._answers import BadAnswerError, Typed, is_foreign, posted
 from a2a_temporal.inbox._pages import TEMPORAL_FAILURES, UNREACHABLE
 from a2a_temporal.inbox._sessions import end, fits, is_own_form, renew

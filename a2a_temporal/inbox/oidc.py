@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from a2a_temporal._log.names import normal
-from a2a_temporal._server.parked import Person
+from a2a_temporal._server.waiting import Person
 from a2a_temporal.inbox.authenticators import SignInError
 
 _SIGNED_IN = "oidc"

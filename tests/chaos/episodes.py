@@ -5,10 +5,10 @@ import itertools
 import random
 from collections.abc import Awaitable, Callable, Sequence
 
-from a2a_temporal._log.requests import Answer
-from a2a_temporal._log.requests import RefusedError as AnswerRefusedError
+from a2a_temporal._log.answers import Answer
+from a2a_temporal._log.answers import RefusedError as AnswerRefusedError
 from a2a_temporal._server.approvals import Approvals, Outcome, UnknownTaskError
-from a2a_temporal._server.parked import Person
+from a2a_temporal._server.waiting import Person
 from tests.chaos.client import ENDED, Client, RefusedError, is_parked
 from tests.chaos.fleet import Fleet
 from tests.chaos.journal import Journal, Said

@@ -20,8 +20,8 @@ from a2a_temporal._cli.stuck_tasks import stuck_tasks
 from a2a_temporal._gateway import Gateway
 from a2a_temporal._reading.position import LogPosition
 from a2a_temporal._server.approvals import Approvals
-from a2a_temporal._server.parked import Person
 from a2a_temporal._server.resume import events_after
+from a2a_temporal._server.waiting import Person
 from a2a_temporal._testing.replaying import replay_all
 from tests.support.in_process import Scripted, running
 from tests.support.temporal_server import running_server

@@ -10,7 +10,7 @@ import pytest_asyncio
 from temporalio.client import Client, WorkflowExecutionStatus
 
 from a2a_temporal import PlainWorkflow, TemporalRequestHandler, create_app
-from a2a_temporal._log.requests import Answer
+from a2a_temporal._log.answers import Answer
 from a2a_temporal._server.approvals import Approvals, Person
 from a2a_temporal.testing import card_of
 from tests.support.calls import refused

@@ -17,8 +17,9 @@ with workflow.unsafe.imports_passed_through():
     from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
     from pydantic_core import PydanticSerializationError
 
+    from a2a_temporal._log.answers import RefusedError
     from a2a_temporal._log.exact import InexactError, exact
-    from a2a_temporal._log.requests import PROPERTY_ORDER, RefusedError, canonical, details_hash
+    from a2a_temporal._log.requests import PROPERTY_ORDER, canonical, details_hash
 
 _PLAIN = (type(None), dict, list, tuple, str, int, float, bool)
 _NO_JSON = (PydanticUserError, PydanticSerializationError, ValidationError, InexactError)

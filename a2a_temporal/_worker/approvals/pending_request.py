@@ -9,8 +9,9 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from a2a.types.a2a_pb2 import Message
 
+    from a2a_temporal._log.answers import Answer, answered_text
     from a2a_temporal._log.entries import now_text
-    from a2a_temporal._log.requests import Answer, OpenRequest, Record, answered_text
+    from a2a_temporal._log.requests import OpenRequest, Record
     from a2a_temporal._worker.approvals.details import DetailsType, changes_between
 
 

@@ -18,28 +18,30 @@ with workflow.unsafe.imports_passed_through():
     from google.protobuf.struct_pb2 import Struct
 
     from a2a_temporal._log import wire
+    from a2a_temporal._log.answers import (
+        SIGNAL_DECISIONS,
+        Answer,
+        RefusedError,
+        asks,
+        check_answered,
+        check_entitled,
+        check_fits,
+        find,
+        parse_answer,
+        parse_decision,
+        record_of,
+        speaker_of,
+    )
     from a2a_temporal._log.entries import now_text
     from a2a_temporal._log.hitl import HITL_EXTENSION, answers_of, request_payload
     from a2a_temporal._log.names import indexed_name
     from a2a_temporal._log.protojson import from_json
     from a2a_temporal._log.requests import (
         APPROVALS_EXTENSION,
-        SIGNAL_DECISIONS,
-        Answer,
         OpenRequest,
         Record,
-        RefusedError,
-        asks,
-        check_answered,
-        check_entitled,
-        check_fits,
         details_hash,
-        find,
-        parse_answer,
-        parse_decision,
-        record_of,
         rule_record,
-        speaker_of,
     )
     from a2a_temporal._log.reserved import is_reserved
     from a2a_temporal._worker.approvals.current_details import current_details

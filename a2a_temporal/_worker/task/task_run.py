@@ -17,15 +17,10 @@ with workflow.unsafe.imports_passed_through():
     from a2a.types.a2a_pb2 import Artifact, Message, Task, TaskArtifactUpdateEvent, TaskState
 
     from a2a_temporal import errors
+    from a2a_temporal._log.answers import speaker_of
     from a2a_temporal._log.entries import TaskStart, now_text
     from a2a_temporal._log.protojson import from_json
-    from a2a_temporal._log.requests import (
-        OpenRequest,
-        Record,
-        RequestKind,
-        rule_record,
-        speaker_of,
-    )
+    from a2a_temporal._log.requests import OpenRequest, Record, RequestKind, rule_record
     from a2a_temporal._log.state import TERMINAL_STATES
     from a2a_temporal._worker.agent.loop import AgentLoop
     from a2a_temporal._worker.approvals import arguments

@@ -2,9 +2,9 @@
 
 import pytest
 
-from a2a_temporal._log.requests import Answer
+from a2a_temporal._log.answers import Answer
 from a2a_temporal._server.approvals import Approvals
-from a2a_temporal._server.parked import Person
+from a2a_temporal._server.waiting import Person
 from a2a_temporal.testing import RefusedError, running_agent, state_of
 from tests.integration.approvals.test_existing_workflows import SHOP
 from tests.integration.inbox.conftest import Office

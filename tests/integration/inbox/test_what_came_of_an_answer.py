@@ -10,7 +10,7 @@ from temporalio.api.common.v1 import Payload
 from temporalio.client import Client
 from temporalio.converter import DataConverter, PayloadCodec
 
-from a2a_temporal._log.requests import Answer
+from a2a_temporal._log.answers import Answer
 from a2a_temporal._server import approvals
 from a2a_temporal._server.approvals import Approvals, Person
 from tests.integration.inbox.conftest import Office

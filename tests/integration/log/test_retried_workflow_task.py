@@ -32,8 +32,8 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.protojson import event_to_json
 from a2a_temporal._reading.cache import Logs
 from a2a_temporal._reading.pages import history_events
-from a2a_temporal._server.parked import Tail, read_waiting
 from a2a_temporal._server.resume import CURSOR_PARAMETER, URI
+from a2a_temporal._server.waiting import Tail, read_waiting
 from a2a_temporal._worker.push.notifications import NotificationLog
 from tests.support.in_process import Served, agent_worker, new_task_queue, served
 from tests.support.temporal_server import TemporalServer

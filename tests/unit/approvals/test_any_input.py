@@ -7,15 +7,10 @@ from a2a.types import Message
 from hypothesis import given
 from hypothesis import strategies as some
 
+from a2a_temporal._log.answers import Answer, RefusedError, parse_answer, parse_decision
 from a2a_temporal._log.hitl import HITL_EXTENSION, answers_of
 from a2a_temporal._log.protojson import from_json
-from a2a_temporal._log.requests import (
-    Answer,
-    OpenRequest,
-    RefusedError,
-    parse_answer,
-    parse_decision,
-)
+from a2a_temporal._log.requests import OpenRequest
 
 WORDS = some.sampled_from(
     [

@@ -14,9 +14,10 @@ from hypothesis import strategies as some
 from pydantic import BaseModel, Field, SecretStr, computed_field, field_validator
 from temporalio.exceptions import ApplicationError
 
+from a2a_temporal._log.answers import Answer, RefusedError, check_fits
 from a2a_temporal._log.exact import InexactError, exact, read_json
 from a2a_temporal._log.protojson import from_json, to_json
-from a2a_temporal._log.requests import Answer, RefusedError, canonical, check_fits, details_hash
+from a2a_temporal._log.requests import canonical, details_hash
 from a2a_temporal._worker.approvals.details import details_of, validated
 
 

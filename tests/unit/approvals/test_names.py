@@ -2,8 +2,9 @@
 
 import pytest
 
+from a2a_temporal._log.answers import Answer, RefusedError, check_entitled
 from a2a_temporal._log.names import indexed_name, normal
-from a2a_temporal._log.requests import Answer, OpenRequest, Record, RefusedError, check_entitled
+from a2a_temporal._log.requests import OpenRequest, Record
 
 SAME = [
     "Alice",

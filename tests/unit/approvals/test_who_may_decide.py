@@ -2,13 +2,8 @@
 
 import pytest
 
-from a2a_temporal._log.requests import (
-    Answer,
-    OpenRequest,
-    Record,
-    RefusedError,
-    check_entitled,
-)
+from a2a_temporal._log.answers import Answer, RefusedError, check_entitled
+from a2a_temporal._log.requests import OpenRequest, Record
 
 
 def _asked(**fields: object) -> OpenRequest:

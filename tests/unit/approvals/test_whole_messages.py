@@ -5,18 +5,18 @@ from typing import Any
 import pytest
 from a2a.types import Message
 
-from a2a_temporal._log.hitl import HITL_EXTENSION, answers_of
-from a2a_temporal._log.protojson import from_json
-from a2a_temporal._log.requests import (
+from a2a_temporal._log.answers import (
     Answer,
     ContradictionError,
-    OpenRequest,
     RefusedError,
     check_answered,
     find,
     parse_answer,
     parse_decision,
 )
+from a2a_temporal._log.hitl import HITL_EXTENSION, answers_of
+from a2a_temporal._log.protojson import from_json
+from a2a_temporal._log.requests import OpenRequest
 
 BASE = Answer("answer", by="ann", channel="a2a")
 YES: dict[str, Any] = {"approved": True, "request": "approval-1"}

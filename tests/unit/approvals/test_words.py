@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from a2a.types import Message, Part
 
+from a2a_temporal._log.answers import Answer, RefusedError, find
 from a2a_temporal._log.hitl import HITL_EXTENSION, answers_of
 from a2a_temporal._log.protojson import from_json
-from a2a_temporal._log.requests import Answer, OpenRequest, RefusedError, find
+from a2a_temporal._log.requests import OpenRequest
 from a2a_temporal._worker.task.parts import data_of
 
 BASE = Answer("answer", by="ann", channel="a2a")

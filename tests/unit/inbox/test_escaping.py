@@ -23,7 +23,7 @@ from a2a_temporal._log.protojson import from_json
 from a2a_temporal._log.published import published
 from a2a_temporal._log.requests import APPROVALS_EXTENSION, OpenRequest, Record
 from a2a_temporal._log.state import LogState, begin
-from a2a_temporal._server.parked import Person, Waiting
+from a2a_temporal._server.waiting import Person, Waiting
 from a2a_temporal.inbox import BearerTokens
 from a2a_temporal.inbox._answers import Typed
 from a2a_temporal.inbox._conversation import row_of

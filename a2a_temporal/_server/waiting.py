@@ -1,4 +1,4 @@
-"""One task as the people see it whom it waits for, and the query that finds such tasks."""
+"""A task as seen by the people it waits for, and the query that finds such tasks."""
 
 from dataclasses import dataclass, field, replace
 from datetime import timezone
@@ -10,14 +10,9 @@ from temporalio.converter import DataConverter
 from a2a_temporal._executions import OPEN
 from a2a_temporal._gateway import converter_of
 from a2a_temporal._log import wire
-from a2a_temporal._log.entries import MessageEntry, now_text, parse_signal
-from a2a_temporal._log.indexing import keyword, quote
-from a2a_temporal._log.names import ANYONE, indexed_name, normal, normals
-from a2a_temporal._log.published import agent_messages, published, requests_in
-from a2a_temporal._log.requests import (
+from a2a_temporal._log.answers import (
     SIGNAL_DECISIONS,
     Answer,
-    OpenRequest,
     RefusedError,
     asks,
     check_entitled,
@@ -25,6 +20,11 @@ from a2a_temporal._log.requests import (
     parse_decision,
     speaker_of,
 )
+from a2a_temporal._log.entries import MessageEntry, now_text, parse_signal
+from a2a_temporal._log.indexing import keyword, quote
+from a2a_temporal._log.names import ANYONE, indexed_name, normal, normals
+from a2a_temporal._log.published import agent_messages, published, requests_in
+from a2a_temporal._log.requests import OpenRequest
 from a2a_temporal._log.state import LogState
 from a2a_temporal._reading.cache import Logs
 from a2a_temporal._reading.decode import decoded, keeps_its_id
@@ -105,8 +105,8 @@ class Waiting:
     @property
     def problems(self) -> list[str]:
         """What of its requests and records cannot be read, in words."""
-        said = agent_messages(self.state)
-        return [problem for message in said for problem in published(message).problems]
+        messages = agent_messages(self.state)
+        return [problem for message in messages for problem in published(message).problems]
 
     @property
     def task_id(self) -> str:
@@ -115,7 +115,7 @@ class Waiting:
 
     @property
     def question(self) -> str:
-        """What the agent said when it parked."""
+        """The text with which the task waits."""
         parts = self.state.task.status.message.parts
         return "\n".join(part.text for part in parts if part.text)
 
@@ -152,7 +152,7 @@ def check_asked(person: Person, request: OpenRequest, state: LogState) -> None:
         RefusedError: It is for others.
     """
     if not person.decides_all(state) and not asks(request, person.names):
-        asked = ", ".join(request.approvers) or state.start.owner or "whoever made the task"
+        asked = ", ".join(request.approvers) or state.start.owner or "the person who made the task"
         raise RefusedError(f"{request.id!r} is asked of {asked}.")
 
 
