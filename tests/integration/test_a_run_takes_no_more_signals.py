@@ -17,10 +17,7 @@ from tests.support.in_process import (
     Scripted,
     Served,
     Written,
-    agent_worker,
-    new_task_queue,
     running,
-    served,
     updater_of,
 )
 from tests.support.temporal_server import running_server
@@ -58,10 +55,9 @@ async def _ended(agent: Served, task_id: str) -> Task:
 async def test_more_messages_than_may_wait_are_refused_and_those_taken_are_handled(
     client: Client,
 ) -> None:
-    queue, scripted = new_task_queue(), Scripted()
+    scripted = Scripted()
     options = HandlerOptions(maximum_waiting_messages=_WAITING)
-    worker = agent_worker(client, queue, agent=scripted)
-    async with worker, served(client, queue, options) as agent:
+    async with running(client, scripted, handler=options) as agent:
         task_id = await agent.start("say:begun gate")
         await eventually(lambda: _has_begun(agent, task_id), within=30)
         taken, refusal = await _sent_until_refused(agent, task_id)
@@ -76,8 +72,8 @@ async def test_more_messages_than_may_wait_are_refused_and_those_taken_are_handl
 
 
 async def test_a_message_beyond_the_limit_is_refused_for_good_and_by_name(client: Client) -> None:
-    queue, scripted = new_task_queue(), Scripted()
-    async with agent_worker(client, queue, agent=scripted), served(client, queue) as agent:
+    scripted = Scripted()
+    async with running(client, scripted) as agent:
         task_id = await agent.start("say:begun gate")
         await eventually(lambda: _has_begun(agent, task_id), within=30)
         taken, refusal = await _sent_until_refused(agent, task_id)
@@ -107,8 +103,8 @@ async def test_a_turn_of_too_many_events_fails_once_and_names_the_limit(client: 
 
 
 async def test_a_task_at_the_limit_can_be_canceled(client: Client) -> None:
-    queue, scripted = new_task_queue(), Scripted()
-    async with agent_worker(client, queue, agent=scripted), served(client, queue) as agent:
+    scripted = Scripted()
+    async with running(client, scripted) as agent:
         task_id = await agent.start("say:begun gate")
         await eventually(lambda: _has_begun(agent, task_id), within=30)
         await _sent_until_refused(agent, task_id)

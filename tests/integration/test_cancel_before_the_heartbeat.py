@@ -10,7 +10,7 @@ from temporalio.client import Client
 from a2a_temporal import AgentOptions
 from a2a_temporal._reading.reader import read_log
 from a2a_temporal._worker.agent import loop
-from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
+from tests.support.in_process import Scripted, running
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually
 
@@ -36,11 +36,8 @@ async def test_away_from_its_workflow_it_hears_with_the_next_heartbeat(
 
 async def seconds_to_cancel(client: Client) -> float:
     """Return how long a working task took to be CANCELED; its agent's cancel() has been called."""
-    queue, scripted = new_task_queue(), Scripted()
-    async with (
-        agent_worker(client, queue, agent=scripted, options=SLOW_HEART),
-        served(client, queue) as agent,
-    ):
+    scripted = Scripted()
+    async with running(client, scripted, options=SLOW_HEART) as agent:
         task_id = await agent.start("say:working gate")
 
         async def works() -> bool:

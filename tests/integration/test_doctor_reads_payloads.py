@@ -11,7 +11,7 @@ from a2a_temporal import connect
 from a2a_temporal._gateway import Gateway
 from a2a_temporal._server.search_attributes import register_search_attributes
 from tests.support.command_line import ran
-from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
+from tests.support.in_process import Scripted, running
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import within
 
@@ -35,11 +35,7 @@ async def lonely(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Temp
 
 async def _task(server: TemporalServer, env: Mapping[str, str], text: str = "say:x") -> None:
     client = await connect(address=server.address, env=env)
-    queue = new_task_queue()
-    async with (
-        agent_worker(client, queue, agent=Scripted()),
-        served(client, queue) as agent,
-    ):
+    async with running(client, Scripted()) as agent:
         await within(60, agent.send(text), what="the task")
 
 

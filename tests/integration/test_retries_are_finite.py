@@ -7,7 +7,7 @@ from a2a.types.a2a_pb2 import TaskState
 from a2a_temporal import AgentOptions
 from tests.support.calls import Caller, over_every_binding
 from tests.support.cluster import Cluster
-from tests.support.in_process import agent_worker, new_task_queue, served
+from tests.support.in_process import running
 from tests.support.results import state, status_text
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually, within
@@ -49,9 +49,9 @@ async def test_an_agent_that_never_succeeds_fails(cluster: Cluster) -> None:
 async def test_the_pause_between_attempts_may_be_longer_than_a_minute(
     temporal: TemporalServer,
 ) -> None:
-    client, queue = await temporal.client(), new_task_queue()
+    client = await temporal.client()
     patient = AgentOptions(retry_interval=timedelta(minutes=5))
-    async with agent_worker(client, queue, options=patient), served(client, queue) as agent:
+    async with running(client, options=patient) as agent:
         task = await within(20, agent.send("say:hello"), what="the turn")
         assert task.status.state == TaskState.TASK_STATE_COMPLETED
 

@@ -15,9 +15,7 @@ from a2a_temporal.errors import RetryableError
 from tests.support.in_process import (
     Turn,
     Written,
-    agent_worker,
-    new_task_queue,
-    served,
+    running,
     updater_of,
 )
 from tests.support.temporal_server import TemporalServer
@@ -31,17 +29,14 @@ async def _end(
     temporal: TemporalServer, turn: Turn, *, limit: float, cancel: Turn | None = None
 ) -> tuple[TaskState, str, Written]:
     """Run one task; return how it ended."""
-    client, queue = await temporal.client(), new_task_queue()
+    client = await temporal.client()
     options = AgentOptions(
         turn_timeout=timedelta(seconds=limit),
         retry_interval=timedelta(milliseconds=50),
         heartbeat_interval=timedelta(milliseconds=200),
     )
     agent = Written(turn, cancel=cancel)
-    async with (
-        agent_worker(client, queue, agent=agent, options=options),
-        served(client, queue) as serving,
-    ):
+    async with running(client, agent, options=options) as serving:
         task_id = await serving.start("go")
         async for _ in serving.subscribe(task_id):
             pass

@@ -201,10 +201,20 @@ class Written(AgentExecutor):
 
 
 @asynccontextmanager
-async def running(client: Client, agent: AgentExecutor) -> AsyncGenerator[Served]:
-    """Run and serve an agent."""
+async def running(
+    client: Client,
+    agent: AgentExecutor | None = None,
+    *,
+    options: AgentOptions | None = None,
+    handler: HandlerOptions | None = None,
+    cached: bool = True,
+) -> AsyncGenerator[Served]:
+    """Run and serve an agent, the scripted one by default, on a task queue of its own."""
     queue = new_task_queue()
-    async with agent_worker(client, queue, agent=agent), served(client, queue) as serving:
+    async with (
+        agent_worker(client, queue, agent=agent, options=options, cached=cached),
+        served(client, queue, handler) as serving,
+    ):
         yield serving
 
 

@@ -27,6 +27,7 @@ from tests.support.in_process import (
     Written,
     agent_worker,
     new_task_queue,
+    running,
     served,
     updater_of,
 )
@@ -57,7 +58,7 @@ class Counting(Scripted):
 async def test_the_last_attempt_at_a_turn_counts_after_a_reset(
     temporal: TemporalServer, attempts: int
 ) -> None:
-    client, queue = await temporal.client(), new_task_queue()
+    client = await temporal.client()
     given: list[int] = []
 
     async def turn(context: RequestContext, events: EventQueue) -> None:
@@ -67,7 +68,7 @@ async def test_the_last_attempt_at_a_turn_counts_after_a_reset(
             raise RetryableError("once more")
         await _write(context, events, " whole", append=True)
 
-    async with agent_worker(client, queue, agent=Written(turn)), served(client, queue) as agent:
+    async with running(client, Written(turn)) as agent:
         task_id = await agent.start("go")
         await reset_activity_in_back_off(client, task_id, attempt=3)
         task = await eventually(lambda: _completed(agent, task_id), within=30)

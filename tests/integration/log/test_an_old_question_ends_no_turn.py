@@ -4,7 +4,7 @@ import asyncio
 
 from a2a.types.a2a_pb2 import TaskState
 
-from tests.support.in_process import agent_worker, new_task_queue, served
+from tests.support.in_process import running
 from tests.support.temporal_server import TemporalServer
 from tests.support.turns import complete_turn
 from tests.support.waiting import eventually, within
@@ -13,8 +13,8 @@ from tests.support.waiting import eventually, within
 async def test_an_attempt_that_failed_before_it_reported_a_status_is_made_again(
     temporal: TemporalServer,
 ) -> None:
-    client, queue = await temporal.client(), new_task_queue()
-    async with agent_worker(client, queue), served(client, queue) as agent:
+    client = await temporal.client()
+    async with running(client) as agent:
         task_id = (await agent.send("ask:first")).id
         answered = await within(20, agent.send("chunks:2 flaky ask:second", task_id=task_id))
         assert answered.status.message.parts[0].text == "second"
@@ -25,8 +25,8 @@ async def test_an_attempt_that_failed_before_it_reported_a_status_is_made_again(
 async def test_a_turn_completed_by_hand_before_it_reported_a_status_completes_its_task(
     temporal: TemporalServer,
 ) -> None:
-    client, queue = await temporal.client(), new_task_queue()
-    async with agent_worker(client, queue), served(client, queue) as agent:
+    client = await temporal.client()
+    async with running(client) as agent:
         task_id = (await agent.send("ask:first")).id
         waiting = asyncio.create_task(agent.send("chunks:1 gate", task_id=task_id))
 

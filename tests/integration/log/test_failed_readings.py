@@ -34,6 +34,7 @@ from tests.support.in_process import (
     agent_worker,
     new_task_queue,
     request,
+    running,
     served,
 )
 from tests.support.resets import reset_to_the_start
@@ -107,9 +108,7 @@ async def test_a_log_that_takes_longer_than_a_call_may_is_read_in_several(
 
 
 async def test_a_poll_goes_on_in_the_run_that_was_read_without_one(client: Client) -> None:
-    queue = new_task_queue()
-    worker = agent_worker(client, queue, options=AgentOptions(continue_as_new_after=10))
-    async with worker, served(client, queue) as agent:
+    async with running(client, options=AgentOptions(continue_as_new_after=10)) as agent:
         task_id = (await agent.send("chunks:2 ask")).id
         reader, events = LogReader(Gateway(client), task_id), list[LogEvent]()
         reader.listen = lambda entry, made: events.extend(made)

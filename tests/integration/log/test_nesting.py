@@ -6,7 +6,7 @@ from a2a.utils.errors import InvalidParamsError
 
 from a2a_temporal._log.protojson import from_json
 from a2a_temporal._log.wire import MESSAGE_SIGNAL
-from tests.support.in_process import CALL, agent_worker, new_task_queue, request, served
+from tests.support.in_process import CALL, new_task_queue, request, running, served
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import within
 
@@ -23,8 +23,7 @@ async def test_a_message_that_is_nested_too_deeply_is_refused(temporal: Temporal
 
 async def test_a_signal_that_is_nested_too_deeply_is_skipped(temporal: TemporalServer) -> None:
     client = await temporal.client()
-    queue = new_task_queue()
-    async with agent_worker(client, queue), served(client, queue) as agent:
+    async with running(client) as agent:
         task_id = (await agent.send("ask")).id
         signal = {"message": {"messageId": "deep", "parts": [{"data": _nested(40)}]}}
         await client.get_workflow_handle(task_id).signal(MESSAGE_SIGNAL, signal)
@@ -35,8 +34,7 @@ async def test_a_signal_that_is_nested_too_deeply_is_skipped(temporal: TemporalS
 
 async def test_a_task_takes_what_is_just_not_too_deep(temporal: TemporalServer) -> None:
     client = await temporal.client()
-    queue = new_task_queue()
-    async with agent_worker(client, queue), served(client, queue) as agent:
+    async with running(client) as agent:
         deep = request("say:a")
         from_json({"data": _nested(30)}, deep.message.parts.add())
         answer: Task | Message = await within(20, agent.handler.on_message_send(deep, CALL))

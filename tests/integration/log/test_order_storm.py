@@ -15,7 +15,7 @@ from a2a_temporal import A2APlugin, AgentOptions
 from a2a_temporal._log.protojson import to_json
 from a2a_temporal._log.wire import MESSAGE_SIGNAL, TASK_QUERY
 from a2a_temporal._reading.reader import read_log
-from tests.support.in_process import Scripted, Served, agent_worker, new_task_queue, served
+from tests.support.in_process import Scripted, Served, running
 from tests.support.logs import first_run, prefixes
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually, within
@@ -42,11 +42,7 @@ async def test_a_storm_leaves_the_workflow_and_its_readers_with_one_task(
     temporal: TemporalServer, cached: bool
 ) -> None:
     client = await temporal.client()
-    queue = new_task_queue()
-    async with (
-        agent_worker(client, queue, options=FAST_RETRY, cached=cached),
-        served(client, queue) as agent,
-    ):
+    async with running(client, options=FAST_RETRY, cached=cached) as agent:
         storms = (_storm(client, agent, random.Random(seed)) for seed in range(TASKS))
         answers = await within(120, asyncio.gather(*storms), what="the storms")
         for task_id, asked in answers:

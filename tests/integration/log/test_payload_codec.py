@@ -21,6 +21,7 @@ from tests.support.in_process import (
     Served,
     agent_worker,
     new_task_queue,
+    running,
     served,
 )
 from tests.support.streams import watching
@@ -119,9 +120,8 @@ async def _client(server: TemporalServer, codec: PayloadCodec) -> Client:
 
 async def test_a_task_lives_behind_a_codec(temporal: TemporalServer) -> None:
     client = await _client(temporal, Masking())
-    queue = new_task_queue()
     options = AgentOptions(continue_as_new_after=10)
-    async with agent_worker(client, queue, options=options), served(client, queue) as agent:
+    async with running(client, options=options) as agent:
         task_id = (await agent.send(f"say:{SECRET} chunks:3 ask:{SECRET}")).id
         async with watching(agent.subscribe(task_id)) as stream:
             await stream.until(1)

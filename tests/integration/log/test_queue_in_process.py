@@ -7,7 +7,7 @@ from a2a.types.a2a_pb2 import TaskState
 from temporalio.client import Client
 
 from a2a_temporal._reading.reader import read_log
-from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
+from tests.support.in_process import Scripted, running
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually, within
 
@@ -17,9 +17,8 @@ SAYS_NOTHING, SAYS_SOMETHING = "gate", "gate chunks:2"
 @pytest.mark.parametrize("script", [SAYS_NOTHING, SAYS_SOMETHING])
 async def test_every_message_that_waited_is_handled(temporal: TemporalServer, script: str) -> None:
     client = await temporal.client()
-    queue = new_task_queue()
     scripted = Scripted()
-    async with agent_worker(client, queue, agent=scripted), served(client, queue) as agent:
+    async with running(client, scripted) as agent:
         task_id = await agent.start(script)
         for _ in range(2):
             await agent.send(script, task_id=task_id, wait=False)

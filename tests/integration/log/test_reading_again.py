@@ -18,7 +18,15 @@ from a2a_temporal import AgentOptions, HandlerOptions
 from a2a_temporal._reading import cache
 from a2a_temporal._reading.cache import Logs
 from a2a_temporal._reading.reader import read_log
-from tests.support.in_process import CALL, Served, agent_worker, new_task_queue, request, served
+from tests.support.in_process import (
+    CALL,
+    Served,
+    agent_worker,
+    new_task_queue,
+    request,
+    running,
+    served,
+)
 from tests.support.streams import watching
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually
@@ -80,8 +88,7 @@ async def test_a_task_that_is_read_again_is_as_its_log_says(temporal: TemporalSe
 
 async def test_a_task_that_was_reset_is_read_anew(temporal: TemporalServer) -> None:
     client = await temporal.client()
-    queue = new_task_queue()
-    async with agent_worker(client, queue), served(client, queue) as agent:
+    async with running(client) as agent:
         task_id = (await agent.send("ask:first")).id
         for end in ("say:more ask:again", "chunks:2"):
             await agent.send(end, task_id=task_id)
@@ -99,9 +106,8 @@ async def test_a_task_that_was_reset_is_read_anew(temporal: TemporalServer) -> N
 
 async def test_an_idle_log_that_was_reset_is_not_shown_as_it_was(temporal: TemporalServer) -> None:
     client = await temporal.client()
-    queue = new_task_queue()
     one_poll = HandlerOptions(long_polls=1)
-    async with agent_worker(client, queue), served(client, queue, one_poll) as agent:
+    async with running(client, handler=one_poll) as agent:
         first, second = (await agent.send("ask")).id, (await agent.send("ask")).id
         await agent.send("say:more chunks:2 ask", task_id=first)
         async with watching(agent.subscribe(first)) as idle:
@@ -118,9 +124,8 @@ async def test_a_task_that_takes_the_id_of_a_deleted_one_is_read_anew(
     temporal: TemporalServer,
 ) -> None:
     client = await temporal.client()
-    queue = new_task_queue()
     message = request("ask:first")
-    async with agent_worker(client, queue), served(client, queue) as agent:
+    async with running(client) as agent:
         task = await agent.handler.on_message_send(message, CALL)
         assert task is not None
         task_id = str(getattr(task, "id", ""))

@@ -11,7 +11,7 @@ from a2a.types.a2a_pb2 import Task, TaskArtifactUpdateEvent
 
 from a2a_temporal._reading.position import LogEvent
 from a2a_temporal._server import feed
-from tests.support.in_process import Scripted, Served, agent_worker, new_task_queue, served
+from tests.support.in_process import Scripted, Served, running
 from tests.support.metrics import held_history_polls
 from tests.support.streams import next_of, watching
 from tests.support.temporal_server import TemporalServer
@@ -31,8 +31,8 @@ class Stage:
 @pytest_asyncio.fixture
 async def stage(temporal: TemporalServer) -> AsyncGenerator[Stage]:
     client = await temporal.client()
-    queue, scripted = new_task_queue(), Scripted()
-    async with agent_worker(client, queue, agent=scripted), served(client, queue) as agent:
+    scripted = Scripted()
+    async with running(client, scripted) as agent:
         yield Stage(agent, scripted)
 
 

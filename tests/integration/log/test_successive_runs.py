@@ -10,7 +10,7 @@ from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client
 
 from a2a_temporal import AgentOptions
-from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
+from tests.support.in_process import Scripted, running
 from tests.support.logs import prefixes
 from tests.support.streams import watching
 from tests.support.temporal_server import TemporalServer
@@ -19,9 +19,8 @@ from tests.support.waiting import eventually
 
 async def test_a_stream_crosses_continue_as_new_without_a_seam(temporal: TemporalServer) -> None:
     client = await temporal.client()
-    queue = new_task_queue()
     options = AgentOptions(continue_as_new_after=10)
-    async with agent_worker(client, queue, options=options), served(client, queue) as agent:
+    async with running(client, options=options) as agent:
         task_id = (await agent.send("chunks:3 ask")).id
         first_run = await _run_id(client, task_id)
         async with watching(agent.subscribe(task_id)) as stream:
@@ -43,8 +42,8 @@ async def test_a_stream_crosses_continue_as_new_without_a_seam(temporal: Tempora
 @pytest.mark.parametrize("again_from", ["its start", "its middle"])
 async def test_a_stream_follows_a_reset(temporal: TemporalServer, again_from: str) -> None:
     client = await temporal.client()
-    queue, scripted = new_task_queue(), Scripted()
-    async with agent_worker(client, queue, agent=scripted), served(client, queue) as agent:
+    scripted = Scripted()
+    async with running(client, scripted) as agent:
         task_id = await agent.start("say:a chunks:3 gate chunks:3")
         async with watching(agent.subscribe(task_id)) as stream:
             await eventually(lambda: len(stream.chunks) == 3, within=20, what="three chunks")
@@ -61,8 +60,8 @@ async def test_a_stream_follows_a_reset(temporal: TemporalServer, again_from: st
 
 async def test_a_finished_task_that_is_reset_is_followed_anew(temporal: TemporalServer) -> None:
     client = await temporal.client()
-    queue, scripted = new_task_queue(), Scripted()
-    async with agent_worker(client, queue, agent=scripted), served(client, queue) as agent:
+    scripted = Scripted()
+    async with running(client, scripted) as agent:
         scripted.gate.set()
         task_id = (await agent.send("gate chunks:2")).id
         scripted.gate.clear()
@@ -79,8 +78,8 @@ async def test_a_terminated_task_that_was_reset_before_has_failed(
     temporal: TemporalServer,
 ) -> None:
     client = await temporal.client()
-    queue, scripted = new_task_queue(), Scripted()
-    async with agent_worker(client, queue, agent=scripted), served(client, queue) as agent:
+    scripted = Scripted()
+    async with running(client, scripted) as agent:
         task_id = await agent.start("gate ask")
         scripted.gate.set()
         await agent.send("gate", task_id=task_id)
@@ -96,8 +95,7 @@ async def test_a_terminated_task_that_was_reset_before_has_failed(
 
 async def test_a_terminated_task_has_failed(temporal: TemporalServer) -> None:
     client = await temporal.client()
-    queue = new_task_queue()
-    async with agent_worker(client, queue), served(client, queue) as agent:
+    async with running(client) as agent:
         task_id = (await agent.send("ask")).id
         async with watching(agent.subscribe(task_id)) as stream:
             await stream.until(1)
@@ -110,8 +108,7 @@ async def test_a_terminated_task_has_failed(temporal: TemporalServer) -> None:
 
 async def test_a_canceled_workflow_is_a_canceled_task(temporal: TemporalServer) -> None:
     client = await temporal.client()
-    queue = new_task_queue()
-    async with agent_worker(client, queue), served(client, queue) as agent:
+    async with running(client) as agent:
         task_id = (await agent.send("ask")).id
         async with watching(agent.subscribe(task_id)) as stream:
             await stream.until(1)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
+from tests.support.in_process import Scripted, running
 from tests.support.streams import watching
 from tests.support.temporal_server import running_server, stopped_and_started
 from tests.support.waiting import eventually
@@ -11,8 +11,8 @@ from tests.support.waiting import eventually
 async def test_streams_go_on_after_the_server_was_killed(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         client = await server.client()
-        queue, scripted = new_task_queue(), Scripted()
-        async with agent_worker(client, queue, agent=scripted), served(client, queue) as agent:
+        scripted = Scripted()
+        async with running(client, scripted) as agent:
             parked = (await agent.send("ask")).id
             working = await agent.start("say:a chunks:5 gate chunks:5")
             async with (

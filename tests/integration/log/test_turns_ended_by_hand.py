@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from a2a.types.a2a_pb2 import TaskState
 
-from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
+from tests.support.in_process import Scripted, running
 from tests.support.temporal_server import TemporalServer
 from tests.support.turns import complete_turn
 from tests.support.waiting import within
@@ -16,8 +16,8 @@ from tests.support.waiting import within
 async def test_a_turn_that_is_completed_by_hand_completes_its_task(
     temporal: TemporalServer, result: Any
 ) -> None:
-    client, queue = await temporal.client(), new_task_queue()
-    async with agent_worker(client, queue), served(client, queue) as agent:
+    client = await temporal.client()
+    async with running(client) as agent:
         task_id = await agent.start("say:working gate say:late")
         waiting = asyncio.create_task(_last_state(agent.subscribe(task_id)))
         await complete_turn(client, task_id, result)
@@ -28,8 +28,8 @@ async def test_a_turn_that_is_completed_by_hand_completes_its_task(
 async def test_a_turn_that_is_completed_by_hand_makes_way_for_the_next_message(
     temporal: TemporalServer,
 ) -> None:
-    client, queue = await temporal.client(), new_task_queue()
-    async with agent_worker(client, queue, agent=Scripted()), served(client, queue) as agent:
+    client = await temporal.client()
+    async with running(client, Scripted()) as agent:
         task_id = await agent.start("say:working gate")
         await agent.send("chunks:1", task_id=task_id, wait=False)
         await complete_turn(client, task_id, None)

@@ -12,7 +12,11 @@ from google.protobuf.struct_pb2 import Struct
 from a2a_temporal import AgentOptions
 from a2a_temporal.activity import current_turn
 from a2a_temporal.errors import RetryableError
-from tests.support.in_process import Written, agent_worker, new_task_queue, served, updater_of
+from tests.support.in_process import (
+    Written,
+    running,
+    updater_of,
+)
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import within
 
@@ -50,11 +54,8 @@ async def test_an_agent_that_shows_its_task_first_brings_back_nothing_that_was_l
         if attempt == 1:
             raise RetryableError("once more")
 
-    client, queue = await temporal.client(), new_task_queue()
-    async with (
-        agent_worker(client, queue, agent=Written(turn), options=SOON),
-        served(client, queue) as agent,
-    ):
+    client = await temporal.client()
+    async with running(client, Written(turn), options=SOON) as agent:
         task_id = (await within(20, agent.send("begin"))).id
         task = await within(20, agent.send("go on", task_id=task_id), what="the second attempt")
     assert [[part.text for part in each.parts] for each in task.artifacts] == [
