@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 _PING = b": ping\r\n\r\n"
 _TICK_SECONDS = 0.25
+_PINGS_AT_ONCE = 20
 
 LINE_ENDS = str.maketrans({end: f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"})
 """JSON may hold these as they are, and does so only within its strings; clients built on Python's
@@ -96,12 +97,20 @@ class EventStreams:
             if _web_server_stops():
                 self.close()
                 await self._at_stop()
-            now = time.monotonic()
-            for stream in self._open:
-                if now - stream.writing_since >= self._write_timeout:
-                    stream.cut()
-                elif now - stream.last_sent >= self._ping_seconds:
-                    stream.ping()
+            await self._ping_silent()
+
+    async def _ping_silent(self) -> None:
+        """Ping streams that were silent, some at a time: others need the event loop as well."""
+        now = time.monotonic()
+        pinged = 0
+        for stream in list(self._open):
+            if now - stream.writing_since >= self._write_timeout:
+                stream.cut()
+            elif now - stream.last_sent >= self._ping_seconds:
+                stream.ping()
+                pinged += 1
+                if pinged % _PINGS_AT_ONCE == 0:
+                    await asyncio.sleep(0)
 
 
 class EventStream(Response):
