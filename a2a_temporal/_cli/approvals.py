@@ -17,12 +17,8 @@ from a2a_temporal._cli.options import profile_option
 from a2a_temporal._connect import connect
 from a2a_temporal._log.answers import Answer, RefusedError
 from a2a_temporal._log.exact import read_json
-from a2a_temporal._server.approvals import (
-    Approvals,
-    Outcome,
-    UnknownTaskError,
-    UnreadableTaskError,
-)
+from a2a_temporal._server.approvals import Approvals, Outcome, UnknownTaskError
+from a2a_temporal._server.records import UnreadableTaskError
 from a2a_temporal._server.waiting import Person, Waiting
 
 _PAGE = 100

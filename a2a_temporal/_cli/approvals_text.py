@@ -10,7 +10,8 @@ from a2a.types.a2a_pb2 import Message, Role
 
 from a2a_temporal._log.requests import OpenRequest, details_hash
 from a2a_temporal._log.state import state_name
-from a2a_temporal._server.approvals import ASKS_NOTHING, Outcome, records_of
+from a2a_temporal._server.approvals import ASKS_NOTHING, Outcome
+from a2a_temporal._server.records import records_of
 from a2a_temporal._server.waiting import Waiting
 
 _NARROWEST, _WIDEST = 80, 400
@@ -118,7 +119,7 @@ def waiting_json(waiting: Waiting) -> dict[str, Any]:
             {"verdict": each.answer.decision, "by": each.answer.by, "at": each.at}
             for each in waiting.pending
         ],
-        "records": [vars(each) for each in records_of(state)],
+        "records": [each.to_json() for each in records_of(state).values()],
         "problems": waiting.problems,
     }
 

@@ -39,12 +39,10 @@ from a2a_temporal._server.records import (
     PASSING,
     UnreadableTaskError,
     exported_records,
-    records_of,
     runs_of,
     unreadable_because,
 )
 from a2a_temporal._server.waiting import (
-    Pending,
     Person,
     Tail,
     View,
@@ -52,7 +50,6 @@ from a2a_temporal._server.waiting import (
     check_asked,
     read_waiting,
     waiting_query,
-    why_not,
 )
 
 logger = logging.getLogger("a2a_temporal.server")
@@ -432,23 +429,3 @@ def outcome_in(state: LogState, token: str) -> Outcome | None:
         if report.token and report.token == token:
             return Outcome(True, report.refused, None if report.refused else report.record, token)
     return None
-
-
-__all__ = [
-    "ASKS_NOTHING",
-    "ENDED",
-    "Approvals",
-    "BadPageError",
-    "Outcome",
-    "Page",
-    "Pending",
-    "Person",
-    "UnknownTaskError",
-    "UnreadableTaskError",
-    "View",
-    "Waiting",
-    "not_counted",
-    "outcome_in",
-    "records_of",
-    "why_not",
-]

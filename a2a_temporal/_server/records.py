@@ -31,12 +31,7 @@ class UnreadableTaskError(Exception):
     """
 
 
-def records_of(state: LogState) -> list[Record]:
-    """Return the audit records of a task, in order."""
-    return list(published_records(state).values())
-
-
-def published_records(state: LogState) -> dict[str, Record]:
+def records_of(state: LogState) -> dict[str, Record]:
     """Return the audit records of a task, in order, by the messages that say them."""
     found = ((each.message_id, published(each).record) for each in agent_messages(state))
     return {message_id: record for message_id, record in found if record is not None}
@@ -67,7 +62,7 @@ async def exported_records(
 ) -> list[dict[str, Any]]:
     """Return the records of a task, also those that only an earlier run of it has."""
     state = task.state
-    records = published_records(state)
+    records = records_of(state)
     replaced: dict[str, Record] = {}
     problems = task.problems
     if set(runs) - {state.run_id}:
@@ -117,7 +112,7 @@ async def _records_of_earlier_runs(
             if error.status != RPCStatusCode.NOT_FOUND:
                 raise
             continue  # it was too old to be kept, just now
-        found[run_id] = published_records(read)
+        found[run_id] = records_of(read)
     current, run_id = dict[str, Record](), state.run_id
     while run_id in found:
         current = found.pop(run_id) | current

@@ -21,9 +21,10 @@ from a2a_temporal._log.published import agent_messages, published, requests_in
 from a2a_temporal._log.requests import OpenRequest, Record
 from a2a_temporal._log.state import LogState, state_name
 from a2a_temporal._reading.reader import read_log
-from a2a_temporal._server.approvals import Approvals, Outcome, Person
+from a2a_temporal._server.approvals import Approvals, Outcome
 from a2a_temporal._server.handler import TemporalRequestHandler
 from a2a_temporal._server.plain import PlainWorkflow
+from a2a_temporal._server.waiting import Person
 from a2a_temporal._testing.callers import believing, headers_of, middleware
 from a2a_temporal._testing.cards import URL, card_of, served
 from a2a_temporal._testing.replaying import replay_all

@@ -11,7 +11,7 @@ from a2a_temporal._log.names import same
 from a2a_temporal._log.published import is_published, is_the_agents, published
 from a2a_temporal._log.requests import RULE, OpenRequest, Record, canonical, details_hash
 from a2a_temporal._log.state import LogState, state_name
-from a2a_temporal._server.approvals import records_of
+from a2a_temporal._server.records import records_of
 from a2a_temporal._server.waiting import Person, Waiting, why_not
 from a2a_temporal.inbox._details_form import in_order
 
@@ -171,7 +171,7 @@ def verb(decision: str) -> str:
 
 def decided_text(state: LogState, request_id: str, person: Person) -> str:
     """Say who decided a request that is no longer open; empty when nobody did."""
-    found = [each for each in records_of(state) if each.request == request_id]
+    found = [each for each in records_of(state).values() if each.request == request_id]
     counted = [each for each in found if each.decision not in ("comment", "escalate")]
     if not counted:
         return ""

@@ -17,10 +17,10 @@ from a2a_temporal._server.approvals import (
     Approvals,
     BadPageError,
     UnknownTaskError,
-    UnreadableTaskError,
     not_counted,
     outcome_in,
 )
+from a2a_temporal._server.records import UnreadableTaskError
 from a2a_temporal._server.search_attributes import registration_command
 from a2a_temporal._server.waiting import Person, View
 from a2a_temporal.inbox._answers import BadAnswerError, Typed, answer_of, is_foreign, posted

@@ -8,7 +8,8 @@ from urllib.parse import unquote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from a2a_temporal._server.approvals import Approvals, UnknownTaskError, UnreadableTaskError
+from a2a_temporal._server.approvals import Approvals, UnknownTaskError
+from a2a_temporal._server.records import UnreadableTaskError
 from a2a_temporal._server.waiting import Person
 from a2a_temporal.inbox._answers import BadAnswerError, Typed, is_foreign, posted
 from a2a_temporal.inbox._pages import TEMPORAL_FAILURES, UNREACHABLE

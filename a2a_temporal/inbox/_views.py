@@ -11,7 +11,8 @@ from jinja2 import Environment
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from a2a_temporal._server.approvals import ASKS_NOTHING, Outcome, UnreadableTaskError
+from a2a_temporal._server.approvals import ASKS_NOTHING, Outcome
+from a2a_temporal._server.records import UnreadableTaskError
 from a2a_temporal._server.waiting import Person, Waiting
 from a2a_temporal.inbox._answers import Typed
 from a2a_temporal.inbox._conversation import (

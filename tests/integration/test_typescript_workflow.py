@@ -11,7 +11,8 @@ from temporalio.client import Client, WorkflowExecutionStatus
 
 from a2a_temporal import PlainWorkflow, TemporalRequestHandler, create_app
 from a2a_temporal._log.answers import Answer
-from a2a_temporal._server.approvals import Approvals, Person
+from a2a_temporal._server.approvals import Approvals
+from a2a_temporal._server.waiting import Person
 from a2a_temporal.testing import card_of
 from tests.support.calls import refused
 from tests.support.http_app import in_process

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Awaitable
 
-from a2a_temporal._server.approvals import Approvals, Person
+from a2a_temporal._server.approvals import Approvals
+from a2a_temporal._server.waiting import Person
 from tests.integration.inbox.conftest import Office
 from tests.support.inbox import Visitor
 from tests.support.waiting import eventually

@@ -12,7 +12,8 @@ from temporalio.converter import DataConverter, PayloadCodec
 
 from a2a_temporal._log.answers import Answer
 from a2a_temporal._server import approvals
-from a2a_temporal._server.approvals import Approvals, Person
+from a2a_temporal._server.approvals import Approvals
+from a2a_temporal._server.waiting import Person
 from tests.integration.inbox.conftest import Office
 from tests.support.waiting import eventually, within
 

@@ -1,5 +1,7 @@
 """Who decided is named alike everywhere: an anonymous A2A caller is no operator."""
 
+import json
+
 from a2a_temporal.inbox import Person
 from a2a_temporal.testing import state_of
 from tests.integration.inbox.conftest import Office
@@ -19,6 +21,8 @@ async def test_an_anonymous_caller_is_named_so_over_a2a_in_the_terminal_and_in_t
     seen = {"A2A": str(done.history)}
     shown = await approvals(office, "show", task.id)
     seen["terminal"] = shown.out
+    as_json = json.loads((await approvals(office, "show", task.id, "--json")).out)
+    assert [(each["by"], each["door"]) for each in as_json["records"]] == [("", "a2a")]
     office.tokens[office.token("dora")] = Person(office.name("dora"), verified=True)
     async with office.visit("dora", office.new_inbox()) as dora:
         seen["inbox"] = (await dora.task(task.id)).text

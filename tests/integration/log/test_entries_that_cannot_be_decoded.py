@@ -10,7 +10,9 @@ from temporalio.client import Client
 from temporalio.converter import DataConverter
 
 from a2a_temporal import EncryptionCodec
-from a2a_temporal._server.approvals import Approvals, Person, UnreadableTaskError
+from a2a_temporal._server.approvals import Approvals
+from a2a_temporal._server.records import UnreadableTaskError
+from a2a_temporal._server.waiting import Person
 from tests.support.in_process import agent_worker, new_task_queue, served
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually, within
