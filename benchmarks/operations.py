@@ -48,10 +48,11 @@ _SETTLED_SECONDS = 0.3
 
 @dataclass(frozen=True)
 class Scene:
-    """One agent that is an executor, one that is a workflow, an inbox, and a receiver."""
+    """One agent that is an executor, at two servers, one that is a workflow, inbox, receiver."""
 
     temporal: Client
     agent: httpx.AsyncClient
+    replica: httpx.AsyncClient
     payments: httpx.AsyncClient
     approver: Visitor
     hook: Hook
@@ -67,6 +68,7 @@ async def scene(directory: Path) -> AsyncGenerator[Scene]:
         server = await stack.enter_async_context(running_server(directory))
         client = await server.client()
         agent = await stack.enter_async_context(_served(client, None))
+        replica = await stack.enter_async_context(_served(client, None))
         payments = await stack.enter_async_context(_served(client, Payment))
         inbox = create_inbox(
             client,
@@ -79,7 +81,7 @@ async def scene(directory: Path) -> AsyncGenerator[Scene]:
         plugin = A2APlugin(agent_executor=BenchAgent(), push=_PUSH)
         worker = Worker(client, task_queue=_TASK_QUEUE, workflows=[Payment], plugins=[plugin])
         await stack.enter_async_context(worker)
-        yield Scene(client, agent, payments, approver, receiver)
+        yield Scene(client, agent, replica, payments, approver, receiver)
 
 
 @contextlib.asynccontextmanager
@@ -210,13 +212,14 @@ async def settled() -> None:
 
 
 async def _get(scene: Scene, *, again: bool) -> Trace:
+    """Read a task at a server that did not begin it."""
     task = await _send(scene.agent, "answer")
     await _closed(scene, task["id"])
     if again:
-        await _call(scene.agent, "GetTask", {"id": task["id"]})
+        await _call(scene.replica, "GetTask", {"id": task["id"]})
     await settled()
     with tracing() as trace:
-        await _call(scene.agent, "GetTask", {"id": task["id"]})
+        await _call(scene.replica, "GetTask", {"id": task["id"]})
     return trace
 
 
