@@ -3,16 +3,25 @@
 import asyncio
 import contextlib
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from enum import Enum
 
-from temporalio.api.enums.v1 import IndexedValueType, TaskQueueType
+from temporalio.api.deployment.v1 import WorkerDeploymentVersion
+from temporalio.api.enums.v1 import (
+    IndexedValueType,
+    TaskQueueType,
+    VersionDrainageStatus,
+    WorkerVersioningMode,
+)
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import (
     DescribeNamespaceResponse,
     DescribeTaskQueueRequest,
     DescribeTaskQueueResponse,
+    DescribeWorkerDeploymentRequest,
     GetClusterInfoRequest,
     GetSystemInfoRequest,
     PollActivityTaskQueueRequest,
@@ -20,13 +29,9 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from a2a_temporal._cli.findings import Finding, Level
-from a2a_temporal._cli.payload_check import payloads
-from a2a_temporal._cli.reindexing import UNINDEXED
-from a2a_temporal._cli.stuck_tasks import stuck_tasks
-from a2a_temporal._cli.worker_versions import versions
-from a2a_temporal._connect import check_namespace, connect
-from a2a_temporal._gateway import CALL_TIMEOUT, Gateway
+from a2a_temporal._cli.stuck import stuck_tasks
+from a2a_temporal._gateway import OPEN, Gateway
+from a2a_temporal._log import wire
 from a2a_temporal._log.wire import SEARCH_ATTRIBUTES
 from a2a_temporal._server.search_attributes import (
     LATE,
@@ -34,7 +39,30 @@ from a2a_temporal._server.search_attributes import (
     WITHOUT,
     registration_command,
 )
-from a2a_temporal.errors import ConnectionSettingsError, TemporalUnreachableError
+
+
+class Level(Enum):
+    """How a check ended."""
+
+    OK = "ok"
+    NOTE = "note"
+    FAIL = "FAIL"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found, and what to do about it."""
+
+    level: Level
+    name: str
+    text: str
+
+
+OPEN_UNINDEXED = f"{OPEN} AND {wire.AGENT_ATTRIBUTE} IS NULL"
+"""The open workflows that are not indexed, tasks or not."""
+
+_UNINDEXED_TASKS = f"{OPEN_UNINDEXED} AND WorkflowType = '{wire.AGENT_WORKFLOW}'"
+# Of executors; the workflows of authors have other types.
 
 _SHORT_RETENTION = timedelta(days=3)
 _CLOCK_TOLERANCE = timedelta(seconds=2)
@@ -44,34 +72,7 @@ _SHOWN = 3
 _SQL_LIMITS = {"Keyword": 10, "Datetime": 3, "KeywordList": 3}
 
 
-async def examine(*, profile: str | None, task_queue: str | None) -> AsyncGenerator[Finding]:
-    """Run all checks; without a connection only the first."""
-    try:
-        client = await connect(profile=profile, connect_timeout=CALL_TIMEOUT)
-        namespace = await check_namespace(client, within=CALL_TIMEOUT)
-    except (ConnectionSettingsError, TemporalUnreachableError) as error:
-        yield Finding(Level.FAIL, "connection", str(error))
-        return
-    checks: list[tuple[str, Callable[[], Awaitable[Finding]]]] = [
-        ("connection", lambda: _connection(client)),
-        ("namespace", lambda: _namespace(client, namespace)),
-        ("retention", lambda: _retention(client, namespace)),
-        ("search attributes", lambda: _search_attributes(client)),
-        ("index", lambda: _unindexed(client)),
-        ("payloads", lambda: payloads(client)),
-        ("stuck tasks", lambda: _stuck(client)),
-        ("workers", lambda: _pollers(client, task_queue)),
-        ("versions", lambda: versions(client, task_queue)),
-        ("clock", lambda: _clock(client)),
-    ]
-    for name, check in checks:
-        try:
-            yield await check()
-        except RPCError as error:
-            yield Finding(Level.NOTE, name, f"could not be checked: {_reason(error)}")
-
-
-async def _connection(client: Client) -> Finding:
+async def connection(client: Client) -> Finding:
     info = await Gateway(client).call(
         client.workflow_service.get_system_info, GetSystemInfoRequest()
     )
@@ -86,11 +87,11 @@ async def _connection(client: Client) -> Finding:
     )
 
 
-async def _namespace(client: Client, found: DescribeNamespaceResponse) -> Finding:
+async def namespace(client: Client, found: DescribeNamespaceResponse) -> Finding:
     return Finding(Level.OK, "namespace", found.namespace_info.name or client.namespace)
 
 
-async def _retention(client: Client, found: DescribeNamespaceResponse) -> Finding:
+async def retention(client: Client, found: DescribeNamespaceResponse) -> Finding:
     kept = found.config.workflow_execution_retention_ttl.ToTimedelta()
     text = f"finished tasks can be read for {_duration(kept)}, then they are unknown"
     if kept >= _SHORT_RETENTION:
@@ -102,7 +103,7 @@ async def _retention(client: Client, found: DescribeNamespaceResponse) -> Findin
     )
 
 
-async def _search_attributes(client: Client) -> Finding:
+async def search_attributes(client: Client) -> Finding:
     name = "search attributes"
     request = ListSearchAttributesRequest(namespace=client.namespace)
     answer = await Gateway(client).call(client.operator_service.list_search_attributes, request)
@@ -145,11 +146,11 @@ async def _full(client: Client, known: dict[str, str], missing: list[str]) -> st
     return ""
 
 
-async def _unindexed(client: Client) -> Finding:
+async def unindexed(client: Client) -> Finding:
     """Are there open tasks that began before the namespace had the search attributes?"""
     name = "index"
     try:
-        found = await Gateway(client).count(UNINDEXED)
+        found = await Gateway(client).count(_UNINDEXED_TASKS)
     except RPCError as error:
         if error.status != RPCStatusCode.INVALID_ARGUMENT:
             raise
@@ -159,7 +160,7 @@ async def _unindexed(client: Client) -> Finding:
     return Finding(Level.OK, name, "all open tasks of executors are listed")
 
 
-async def _stuck(client: Client) -> Finding:
+async def stuck(client: Client) -> Finding:
     name = "stuck tasks"
     found = [task async for task in stuck_tasks(client, looked_at=_LOOKED_AT)]
     if not found:
@@ -168,7 +169,7 @@ async def _stuck(client: Client) -> Finding:
     return Finding(Level.FAIL, name, f"{len(found)}, see a2a-temporal stuck. {shown}")
 
 
-async def _pollers(client: Client, task_queue: str | None) -> Finding:
+async def pollers(client: Client, task_queue: str | None) -> Finding:
     name = "workers"
     if not task_queue:
         return Finding(Level.NOTE, name, "not checked: name the queue with --task-queue")
@@ -193,7 +194,7 @@ async def _pollers(client: Client, task_queue: str | None) -> Finding:
     )
 
 
-async def _clock(client: Client) -> Finding:
+async def clock(client: Client) -> Finding:
     """Compare clocks: Temporal notes when a poller was last there, so we poll a queue of our own.
 
     Nothing is ever put into that queue, and Temporal forgets it.
@@ -249,7 +250,104 @@ def _duration(span: timedelta) -> str:
     return "1 day" if span.days == 1 else f"{span.days} days"
 
 
-def _reason(error: RPCError) -> str:
+def reason(error: RPCError) -> str:
     if error.status in (RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED):
         return "these credentials may not ask"
     return f"Temporal answered {error.status.name}"
+
+
+_NAME = "versions"
+_CURE = "start such workers again, or move the tasks to another version"
+
+Version = tuple[str, str]
+"""The name of a worker deployment, and a build id."""
+
+
+async def versions(client: Client, task_queue: str | None) -> Finding:
+    """Look for versions that tasks of a queue wait for, and that no worker runs."""
+    if not task_queue:
+        return Finding(Level.NOTE, _NAME, "not checked: name the queue with --task-queue")
+    queue = await _described(client, task_queue)
+    running = _running(queue)
+    routing = queue.versioning_info
+    routed = _named(routing.current_deployment_version, routing.ramping_deployment_version)
+    draining: list[Version] = []
+    for name in sorted({name for name, _ in (*routed, *running)}):
+        draining += await _draining(client, name)
+    return judged(routed=routed, running=running, draining=draining)
+
+
+def judged(
+    *, routed: Sequence[Version], running: Collection[Version], draining: Sequence[Version]
+) -> Finding:
+    """Say what is wrong with the versions of a queue.
+
+    Args:
+        routed: Those that new tasks go to: the current one, then the ramping one.
+        running: Those that have workers.
+        draining: Those that get no new tasks and have open ones.
+    """
+    if not running and not routed:
+        return Finding(Level.OK, _NAME, "no worker versioning")
+    if not routed:
+        name, build_id = min(running)
+        return Finding(
+            Level.FAIL,
+            _NAME,
+            f"no version is current, so versioned workers get no tasks. Run: temporal worker "
+            f"deployment set-current-version --deployment-name {name} --build-id {build_id}",
+        )
+    for why, needed in (("tasks go", routed), ("open tasks are pinned", draining)):
+        for version in needed:
+            if version not in running:
+                return Finding(
+                    Level.FAIL, _NAME, f"{why} to {_text(version)}, which no worker runs: {_CURE}"
+                )
+    return Finding(Level.OK, _NAME, f"tasks go to {', '.join(map(_text, routed))}")
+
+
+async def _described(client: Client, task_queue: str) -> DescribeTaskQueueResponse:
+    request = DescribeTaskQueueRequest(
+        namespace=client.namespace,
+        task_queue=TaskQueue(name=task_queue),
+        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+    )
+    return await Gateway(client).call(client.workflow_service.describe_task_queue, request)
+
+
+def _running(queue: DescribeTaskQueueResponse) -> set[Version]:
+    versioned = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
+    options = [poller.deployment_options for poller in queue.pollers]
+    return {
+        (each.deployment_name, each.build_id)
+        for each in options
+        if each.worker_versioning_mode == versioned
+    }
+
+
+def _named(*versions: WorkerDeploymentVersion) -> list[Version]:
+    return [(each.deployment_name, each.build_id) for each in versions if each.build_id]
+
+
+async def _draining(client: Client, deployment: str) -> list[Version]:
+    request = DescribeWorkerDeploymentRequest(
+        namespace=client.namespace, deployment_name=deployment
+    )
+    ask = client.workflow_service.describe_worker_deployment
+    try:
+        found = await Gateway(client).call(ask, request)
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+        return []  # its first worker polls already, but Temporal has not registered it yet
+    return _named(
+        *(
+            each.deployment_version
+            for each in found.worker_deployment_info.version_summaries
+            if each.drainage_status == VersionDrainageStatus.VERSION_DRAINAGE_STATUS_DRAINING
+        )
+    )
+
+
+def _text(version: Version) -> str:
+    return f"build {version[1]!r} of deployment {version[0]!r}"

@@ -12,7 +12,7 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from a2a_temporal._cli.findings import Finding, Level
+from a2a_temporal._cli.checks import Finding, Level
 from a2a_temporal._encryption import KEYS_VARIABLE
 from a2a_temporal._gateway import converter_of
 from a2a_temporal._log import wire

@@ -15,8 +15,8 @@ from temporalio.client import Client
 from temporalio.worker import Replayer
 
 from a2a_temporal import A2APlugin
-from a2a_temporal._cli.dead_letters import dead_letters
-from a2a_temporal._cli.stuck_tasks import stuck_tasks
+from a2a_temporal._cli.push import dead_letters
+from a2a_temporal._cli.stuck import stuck_tasks
 from a2a_temporal._gateway import Gateway
 from a2a_temporal._reading.position import LogPosition
 from a2a_temporal._server.approvals import Approvals

@@ -6,7 +6,7 @@ from temporalio.client import Client
 from temporalio.converter import DataConverter
 
 from a2a_temporal import EncryptionCodec
-from a2a_temporal._cli.stuck_tasks import StuckTask, stuck_tasks
+from a2a_temporal._cli.stuck import StuckTask, stuck_tasks
 from tests.support.in_process import agent_worker, new_task_queue, served
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually

@@ -14,7 +14,7 @@ from temporalio.worker import WorkerDeploymentConfig
 
 from a2a_temporal import Agent, start_task
 from a2a_temporal._cli import main
-from a2a_temporal._cli.worker_versions import versions
+from a2a_temporal._cli.checks import versions
 from tests.support.in_process import CARD, Scripted
 from tests.support.processes import Process
 from tests.support.temporal_server import TemporalServer

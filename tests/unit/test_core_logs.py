@@ -2,7 +2,7 @@
 
 import logging
 
-from a2a_temporal._cli.core_logs import SeldomRetries
+from a2a_temporal._cli.console import SeldomRetries
 
 
 def test_retries_are_told_once_in_half_a_minute_in_plain_words() -> None:

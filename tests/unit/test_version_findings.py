@@ -1,7 +1,6 @@
 """What ``doctor`` says of worker versions."""
 
-from a2a_temporal._cli.findings import Level
-from a2a_temporal._cli.worker_versions import judged
+from a2a_temporal._cli.checks import Level, judged
 
 ONE, TWO = ("reports", "1"), ("reports", "2")
 
