@@ -20,6 +20,6 @@ class Article:
 
 @activity.defn
 async def publish(article: Article, key: str) -> str:
-    """Publish an article; the same key publishes once. Returns its address."""
+    """Publish an article, once for each key. Returns its address."""
     await asyncio.to_thread(take_effect, "article", key, title=article.title, body=article.body)
     return f"https://news.example/{key[:8]}"

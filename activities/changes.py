@@ -1,4 +1,4 @@
-"""Read, apply and take back a change of production."""
+"""Read, apply and roll back a change of production."""
 
 import asyncio
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Change:
 
 @activity.defn
 async def read_change(text: str, data: Any) -> Change:
-    """Make a change of a message's data, or of the words 'service version reason'.
+    """Make a change from a message's data, or from the text 'service version reason'.
 
     Raises:
         PublicError: Neither names a service and a version.
@@ -47,13 +47,13 @@ async def read_change(text: str, data: Any) -> Change:
 
 @activity.defn
 async def deploy(change: Change, key: str) -> str:
-    """Bring a change to production; the same key does it once. Returns a log line."""
+    """Apply a change to production, once for each key. Returns a log line."""
     await asyncio.to_thread(take_effect, "deployment", key, change=str(change))
     return f"{change} is live"
 
 
 @activity.defn
 async def roll_back(change: Change, key: str) -> str:
-    """Take a change back; the same key does it once. Returns a log line."""
+    """Roll a change back, once for each key. Returns a log line."""
     await asyncio.to_thread(take_effect, "rollback", key, change=str(change))
     return f"{change} was taken back"

@@ -1,4 +1,4 @@
-"""Read an expense from what a client sends, and pay it."""
+"""Read an expense from a client's message, and pay it."""
 
 import asyncio
 import re
@@ -35,7 +35,7 @@ class Expense:
 
 @activity.defn
 async def read_expense(text: str, data: Any) -> Expense:
-    """Make an expense of a message's data, or of its text.
+    """Make an expense from a message's data, or from its text.
 
     Raises:
         PublicError: Neither says how much is to be paid to whom.
@@ -56,6 +56,6 @@ async def read_expense(text: str, data: Any) -> Expense:
 
 @activity.defn
 async def pay(expense: Expense, key: str) -> str:
-    """Pay an expense; the same key pays once. Returns the receipt's number."""
+    """Pay an expense, once for each key. Returns the receipt's number."""
     await asyncio.to_thread(take_effect, "payment", key, paid=str(expense))
     return f"R-{key[:8].upper()}"

@@ -1,4 +1,4 @@
-"""The world outside, for examples: a bank, a cluster, a web site, as files in one directory.
+"""External systems for the examples: a bank, a cluster and a web site, as files in one directory.
 
 Like a real provider it takes an idempotency key: the same key is one effect, however often it is
 asked for. ``EXAMPLES_DIR`` says where the files go.
@@ -14,7 +14,7 @@ DEFAULT_DIRECTORY = ".a2a-temporal/examples"
 
 
 def take_effect(kind: str, key: str, **facts: Any) -> bool:
-    """Do something once; returns False when the same key has done it before.
+    """Do something once for each key; returns False if it was done before.
 
     Args:
         kind: What is done, such as ``payment``.

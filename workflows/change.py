@@ -1,4 +1,4 @@
-"""Production change: four eyes, a change window, and a rollback when nobody confirms it.
+"""Production change: a second person approves, and an unconfirmed change is rolled back.
 
 Send ``shop 2.4.1 faster search``.
 """
@@ -27,7 +27,7 @@ WATCHERS = Approvers("operations", verified_only=True)
 
 @workflow.defn
 class ProductionChange:
-    """Apply a change that somebody else approved, and take it back unless it is confirmed."""
+    """Apply a change that a second person has approved; roll it back unless it is confirmed."""
 
     @workflow.init
     def __init__(self, start: TaskStart) -> None:
@@ -35,7 +35,7 @@ class ProductionChange:
 
     @workflow.run
     async def run(self, start: TaskStart) -> None:
-        """Ask, wait for the window, deploy, watch."""
+        """Ask for approval, wait for the change window, deploy, and ask for confirmation."""
         change = await workflow.execute_activity(
             read_change, args=[self.task.text, self.task.data], schedule_to_close_timeout=SOON
         )
@@ -62,7 +62,7 @@ class ProductionChange:
             await workflow.sleep(change.not_before - workflow.now())
 
     async def act(self, what: Act, change: Change) -> None:
-        """Do something to production, once, and tell."""
+        """Run an activity once and publish its log line."""
         key = self.task.idempotency_key(what.__name__)
         log = await workflow.execute_activity(
             what, args=[change, key], start_to_close_timeout=SOON, retry_policy=TRIES

@@ -1,4 +1,4 @@
-"""Expense approval: two of finance agree, silence goes to the CFO, the money is paid once.
+"""Expense approval: two people of finance approve, or after a time-out the CFO; one payment.
 
 Send ``42.50 EUR to Blue Taxi for the airport ride``.
 """
@@ -21,7 +21,7 @@ DAY = timedelta(days=1)  # without a limit, a payment that fails is tried again 
 
 @workflow.defn
 class ExpenseApproval:
-    """Pay an expense once two of finance agree; after three days of silence the CFO decides."""
+    """Pay an expense after two approvals by finance; after three days the CFO decides."""
 
     @workflow.init
     def __init__(self, start: TaskStart) -> None:
@@ -29,7 +29,7 @@ class ExpenseApproval:
 
     @workflow.run
     async def run(self, start: TaskStart) -> None:
-        """Read, ask, pay."""
+        """Read the expense, ask for approval, pay."""
         expense = await workflow.execute_activity(
             read_expense, args=[self.task.text, self.task.data], schedule_to_close_timeout=SOON
         )

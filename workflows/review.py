@@ -1,4 +1,4 @@
-"""Content review: an editor publishes, changes and publishes, or sends back; several rounds.
+"""Content review: an editor publishes, changes or returns an article, in several rounds.
 
 Send the article; its first line is the title.
 """
@@ -21,7 +21,7 @@ ROUNDS = 5
 
 @workflow.defn
 class ContentReview:
-    """Publish an article in the words an editor agrees to, after at most five rounds."""
+    """Publish an article that an editor has approved, after at most five rounds."""
 
     @workflow.init
     def __init__(self, start: TaskStart) -> None:
@@ -29,7 +29,7 @@ class ContentReview:
 
     @workflow.run
     async def run(self, start: TaskStart) -> None:
-        """Ask an editor, then the author, until both are content."""
+        """Ask an editor, then the author, until the editor approves."""
         article = article_of(self.task.text)
         for number in range(1, ROUNDS + 1):
             decision = await self.task.require_approval(
@@ -48,7 +48,7 @@ class ContentReview:
         return self.task.reject("Not published: no version was agreed on.")
 
     async def publish(self, article: Article) -> None:
-        """Publish what was agreed on."""
+        """Publish the approved article."""
         url = await workflow.execute_activity(
             publish,
             args=[article, self.task.idempotency_key("publish")],
@@ -60,7 +60,7 @@ class ContentReview:
 
 
 def article_of(text: str) -> Article:
-    """Make an article of a text whose first line is its title."""
+    """Make an article from a text whose first line is its title."""
     title, _, body = text.strip().partition("\n")
     return Article(title[:120] or "Untitled", body.strip() or title or "Nothing yet.")
 

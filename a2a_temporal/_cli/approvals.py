@@ -1,4 +1,4 @@
-"""``a2a-temporal approvals``: what waits for people, and their answers, from the terminal."""
+"""``a2a-temporal approvals``: list and answer the requests of workflows from the terminal."""
 
 import asyncio
 import contextlib
@@ -28,17 +28,21 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @click.group()
 def approvals() -> None:
-    """List, decide and answer what waits for people; export the audit records.
+    """List, decide and answer requests that wait for people; export the audit records.
 
-    Whoever may run this has access to the Temporal namespace, so everything is visible. Names are
-    recorded as claimed.
+    A user of this command has access to the Temporal namespace, so all requests are visible. Names
+    are recorded as claimed.
     """
 
 
 def _who(command: Command) -> Command:
     for option in (
-        click.option("--group", "groups", multiple=True, help="A group of theirs; repeatable."),
-        click.option("--by", default="", help="Who answers; recorded as claimed."),
+        click.option(
+            "--group", "groups", multiple=True, help="A group of this person; repeatable."
+        ),
+        click.option(
+            "--by", default="", help="The name of the person who answers; recorded as claimed."
+        ),
     ):
         command = option(command)
     return command
@@ -54,9 +58,11 @@ def _deciding(command: Command) -> Command:
         click.option(
             "--request",
             default="",
-            help="Its id; needless for a task's first, open alone.",
+            help="The id of the request; optional for a task's first one, if no other is open.",
         ),
-        click.option("--token", default="", help="Repeat an answer with it: it counts once."),
+        click.option(
+            "--token", default="", help="With the same token, a repeated answer counts once."
+        ),
     ):
         command = option(command)
     return _who(_common(click.argument("task_id", metavar="ID")(command)))
@@ -67,7 +73,7 @@ def _deciding(command: Command) -> Command:
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True)
 @_common
 def list_(by: str, groups: tuple[str, ...], limit: int, as_json: bool, profile: str | None) -> None:
-    """List what waits: everything, or what waits for --by and --group."""
+    """List all requests that wait, or those that wait for --by and --group."""
     person = Person(by, groups, operator=not (by or groups))
 
     async def main(open_: Approvals) -> int:
@@ -97,7 +103,7 @@ def list_(by: str, groups: tuple[str, ...], limit: int, as_json: bool, profile: 
 @click.argument("task_id", metavar="ID")
 @_common
 def show(task_id: str, as_json: bool, profile: str | None) -> None:
-    """Show a task: what is asked, of whom, until when, and what was said so far."""
+    """Show a task: its requests, approvers, deadlines and conversation."""
 
     async def main(open_: Approvals) -> int:
         waiting = await open_.task(Person("", operator=True), task_id)
@@ -115,7 +121,7 @@ def show(task_id: str, as_json: bool, profile: str | None) -> None:
 @click.option("--comment", "-m", default="", help="Kept with the decision.")
 @click.option("--details", default="", help="Approve these instead: JSON, or @file.")
 @click.option(
-    "--seen", default="", metavar="SHA256", help="Count only while the details are still these."
+    "--seen", default="", metavar="SHA256", help="Count only if the details have this hash."
 )
 def approve(
     task_id: str,
@@ -178,10 +184,10 @@ def answer(
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False))
 @profile_option
 def export(query: str, output: Path | None, profile: str | None) -> None:
-    """Write every audit record as a line of JSON: who, when, how, about exactly what.
+    """Write every audit record as a line of JSON: who, when, which channel, which details.
 
-    Decisions of a run that a reset has replaced are superseded. Exits with 1 when records are
-    missing, because a task or a record of it cannot be read here; each is named.
+    Decisions of a run that a reset has replaced are marked as superseded. The exit code is 1 if
+    a task or a record cannot be read here; the command names each of them.
     """
 
     async def main(open_: Approvals) -> int:

@@ -1,4 +1,4 @@
-"""How the commands speak, stop and fail: plain lines, one line an error, no tracebacks."""
+"""Logging, signals and exit codes of the commands; an error is one line without a traceback."""
 
 import asyncio
 import atexit

@@ -38,10 +38,10 @@ _NO_INBOX = "not installed: pip install 'a2a-temporal[inbox]'"
     "--inbox-port",
     type=click.IntRange(0, 65535),
     envvar="A2A_INBOX_PORT",
-    help="Where this machine finds the inbox.  [default: the port after --port, or a free one]",
+    help="Port of the inbox.  [default: the port after --port, or a free one]",
 )
 @click.option(
-    "--as", "name", default="", help="Your name in the inbox; it asks for one when not given."
+    "--as", "name", default="", help="Your name in the inbox; the inbox asks for it by default."
 )
 @click.option("--group", "groups", multiple=True, help="With --as: a group of yours; repeatable.")
 @auth_option
@@ -63,7 +63,7 @@ def dev(
 ) -> None:
     """Run AGENT (module:object) with a server, a worker, an inbox and a Temporal of its own.
 
-    The Temporal keeps its data in .a2a-temporal/, so tasks go on where they were at the next start.
+    The Temporal keeps its data in .a2a-temporal/, so tasks continue at the next start.
     With TEMPORAL_ADDRESS or a profile set, that Temporal is used instead. The inbox is for this
     machine only, whatever --host says, and believes the name it is given.
     """

@@ -1,4 +1,4 @@
-"""``a2a-temporal inbox``: the page on which people decide and answer."""
+"""``a2a-temporal inbox``: serve the page on which people answer requests."""
 
 import asyncio
 import logging
@@ -31,7 +31,10 @@ _WAYS = "--tokens FILE, --trust-proxy ADDRESS or --oidc-issuer URL"
     show_default=True,
 )
 @click.option(
-    "--public-url", envvar="A2A_INBOX_URL", default="", help="The URL people use, behind a proxy."
+    "--public-url",
+    envvar="A2A_INBOX_URL",
+    default="",
+    help="The URL that people use, behind a proxy.",
 )
 @click.option(
     "--temporal-ui",
@@ -68,15 +71,15 @@ _WAYS = "--tokens FILE, --trust-proxy ADDRESS or --oidc-issuer URL"
 @click.option(
     "--oidc-unverified-email",
     is_flag=True,
-    help="Believe e-mail addresses that the provider does not call verified.",
+    help="Accept e-mail addresses that the provider has not verified.",
 )
 @click.option(
     "--allow-anonymous",
     is_flag=True,
-    help="Let anybody at this machine in, under the name they give. Loopback only.",
+    help="Let every user of this machine in, under any name. Loopback only.",
 )
-@click.option("--as", "name", default="", help="With --allow-anonymous: the name to begin with.")
-@click.option("--group", "groups", multiple=True, help="With --as: a group of theirs.")
+@click.option("--as", "name", default="", help="With --allow-anonymous: the first name.")
+@click.option("--group", "groups", multiple=True, help="With --as: a group of this person.")
 @profile_option
 @verbose_option
 def inbox(
@@ -89,7 +92,7 @@ def inbox(
     verbose: bool,
     **who: Any,
 ) -> None:
-    """Serve the inbox: what waits for people, across all agents of a namespace.
+    """Serve the inbox: requests that wait for people, of all agents of a namespace.
 
     Two secrets come from the environment: A2A_INBOX_SECRET signs session cookies and is the same
     for all processes of an inbox; A2A_INBOX_OIDC_SECRET is the client secret at the OpenID

@@ -15,8 +15,8 @@ def task_queue_option(command: Command) -> Command:
     return click.option(
         "--task-queue",
         envvar="TASK_QUEUE",
-        help="The queue between servers and workers (TASK_QUEUE); made of the agent's name "
-        "when not given.",
+        help="The queue between servers and workers (TASK_QUEUE); derived from the agent's name "
+        "by default.",
     )(command)
 
 
@@ -33,7 +33,7 @@ def server_options(command: Command) -> Command:
         click.option(
             "--public-url",
             envvar="A2A_PUBLIC_URL",
-            help="The URL clients use, when a proxy stands in front; goes into the card.",
+            help="The URL that clients use, if there is a proxy; it is put into the card.",
         ),
         click.option(
             "--port",
@@ -54,8 +54,8 @@ def auth_option(command: Command) -> Command:
         "--auth",
         envvar="A2A_AUTH",
         metavar="MODULE:OBJECT",
-        help="Who calls: a starlette AuthenticationBackend, or a function that returns one. In "
-        "the place of Agent(authentication=...); for HTTP and gRPC.",
+        help="Authentication of callers: a starlette AuthenticationBackend, or a function that "
+        "returns one. It replaces Agent(authentication=...); for HTTP and gRPC.",
     )(command)
 
 
@@ -65,7 +65,7 @@ def metrics_option(command: Command) -> Command:
         "--metrics",
         envvar="A2A_METRICS",
         metavar="HOST:PORT",
-        help="Where Prometheus finds the metrics of Temporal's client and worker.",
+        help="Address of the metrics of Temporal's client and worker, for Prometheus.",
     )(command)
 
 

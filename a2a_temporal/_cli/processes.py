@@ -1,4 +1,4 @@
-"""The two kinds of process, API and worker, as coroutines that end when they are told to."""
+"""Run a server or a worker as a coroutine until a stop event is set."""
 
 import asyncio
 import contextlib
@@ -28,14 +28,14 @@ from a2a_temporal.errors import TemporalUnreachableError
 logger = logging.getLogger(__name__)
 
 GRACEFUL_SECONDS = 7
-"""What open requests have to finish after SIGTERM; with the rest, a process is gone within 10 s."""
+"""Time for open requests to finish after SIGTERM; the process ends within 10 s."""
 
 _SHORT_CONNECT = timedelta(seconds=5)
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 15.0
 
 
 async def connect_patiently(stop: asyncio.Event, *, profile: str | None) -> Client | None:
-    """Connect, and try again for as long as Temporal is down; None when stopped before.
+    """Connect, and retry while Temporal is down; return None after a stop.
 
     Raises:
         ConnectionSettingsError: Trying again would not help.
@@ -52,7 +52,7 @@ async def connect_patiently(stop: asyncio.Event, *, profile: str | None) -> Clie
 
 
 async def connect_now_or_later(*, profile: str | None) -> Client:
-    """Connect; with Temporal down return a client that connects when it is up.
+    """Connect; while Temporal is down, return a client that connects later.
 
     Raises:
         ConnectionSettingsError: A setting is wrong.
@@ -115,7 +115,7 @@ async def run_api(
     trust_forwarded: bool = False,
     verbose: bool = False,
 ) -> None:
-    """Serve an agent until the stop; then open streams end, and other requests get some seconds.
+    """Serve an agent until the stop; then end open streams, and wait for other requests.
 
     Raises:
         click.ClickException: The card or the options of the agent cannot be served.
@@ -156,7 +156,7 @@ async def run_app(
     believe_proxies: bool = True,
     on_stop: Callable[[], None] | None = None,
 ) -> None:
-    """Serve an application until the stop; then requests get some seconds.
+    """Serve an application until the stop; then wait some seconds for open requests.
 
     Args:
         app: The application.
@@ -238,7 +238,7 @@ async def run_worker(
     stop: asyncio.Event,
     deployment: WorkerDeploymentConfig | None = None,
 ) -> None:
-    """Run what an agent does until the stop; running turns get the grace time, then move on.
+    """Run an agent's worker until the stop; then give running turns the grace time.
 
     Raises:
         click.ClickException: The agent has nothing that a worker could run, or cannot be run.
@@ -281,7 +281,7 @@ def _worker(
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves the signals to the command, which has more to stop than it."""
+    """A server without signal handlers: the command stops it together with other parts."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:

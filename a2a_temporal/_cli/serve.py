@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
     "--trust-forwarded",
     is_flag=True,
     envvar="A2A_TRUST_FORWARDED",
-    help="Name, in the card, the URL that a proxy was asked for, by X-Forwarded-Proto, -Host, "
+    help="Put the URL that the client called into the card, from X-Forwarded-Proto, -Host, "
     "-Port and -Prefix. Only behind a proxy that sets or removes these headers.",
 )
 @auth_option
@@ -59,8 +59,8 @@ def serve(
 ) -> None:
     """Serve AGENT (module:object) over A2A: JSON-RPC, REST and, if asked for, gRPC.
 
-    Holds no task state: start as many as you like. It starts without Temporal as well, and says at
-    /readyz when it is ready.
+    It holds no task state: start as many as you like. It also starts while Temporal is down;
+    /readyz answers 200 when it is ready.
     """
     configure_logging(verbose=verbose, metrics=metrics)
 

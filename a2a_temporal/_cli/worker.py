@@ -32,19 +32,19 @@ logger = logging.getLogger(__name__)
     envvar="A2A_GRACE",
     show_default=True,
     metavar="SECONDS",
-    help="What running turns have to finish after SIGTERM; then they go on at another worker.",
+    help="Time for running turns to finish after SIGTERM; then another worker runs them again.",
 )
 @click.option(
     "--deployment",
     envvar="TEMPORAL_DEPLOYMENT_NAME",
     metavar="NAME",
-    help="The worker deployment this worker is a version of; needs --build-id.",
+    help="The worker deployment of this worker; needs --build-id.",
 )
 @click.option(
     "--build-id",
     envvar="TEMPORAL_WORKER_BUILD_ID",
     metavar="ID",
-    help="The version of the code, such as a commit; tasks go to the one that is made current.",
+    help="The version of the code, such as a commit; tasks go to the current version.",
 )
 @profile_option
 @metrics_option
