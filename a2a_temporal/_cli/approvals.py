@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import functools
 import json
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
@@ -15,7 +17,7 @@ from a2a_temporal._cli.approvals_text import listing, outcome_text, page_of, pla
 from a2a_temporal._cli.console import configure_logging, run
 from a2a_temporal._cli.options import profile_option
 from a2a_temporal._connect import connect
-from a2a_temporal._log.answers import Answer, RefusedError
+from a2a_temporal._log.answers import Answer, AnswerKind, RefusedError
 from a2a_temporal._log.exact import read_json
 from a2a_temporal._server.approvals import Approvals, Outcome, UnknownTaskError
 from a2a_temporal._server.records import UnreadableTaskError
@@ -53,7 +55,25 @@ def _common(command: Command) -> Command:
     return profile_option(json_option(command))
 
 
-def _deciding(command: Command) -> Command:
+@dataclass(frozen=True)
+class _Given:
+    """The options that approve, reject and answer share."""
+
+    task_id: str
+    person: Person
+    request: str
+    token: str
+    as_json: bool
+    profile: str | None
+
+
+def _deciding(command: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(command)
+    def decide(task_id: str, by: str, groups: tuple[str, ...], **options: Any) -> None:
+        shared = {name: options.pop(name) for name in ("request", "token", "as_json", "profile")}
+        person = Person(by, groups, operator=True)
+        command(_Given(task_id, person, **shared), **options)
+
     for option in (
         click.option(
             "--request",
@@ -64,8 +84,8 @@ def _deciding(command: Command) -> Command:
             "--token", default="", help="With the same token, a repeated answer counts once."
         ),
     ):
-        command = option(command)
-    return _who(_common(click.argument("task_id", metavar="ID")(command)))
+        decide = option(decide)
+    return _who(_common(click.argument("task_id", metavar="ID")(decide)))
 
 
 @approvals.command("list")
@@ -123,60 +143,26 @@ def show(task_id: str, as_json: bool, profile: str | None) -> None:
 @click.option(
     "--seen", default="", metavar="SHA256", help="Count only if the details have this hash."
 )
-def approve(
-    task_id: str,
-    request: str,
-    comment: str,
-    details: str,
-    seen: str,
-    by: str,
-    groups: tuple[str, ...],
-    token: str,
-    as_json: bool,
-    profile: str | None,
-) -> None:
+def approve(given: _Given, comment: str, details: str, seen: str) -> None:
     """Approve an open request."""
     changed = _json_of(details) if details else None
-    answer = Answer(
-        "approve", request, comment=comment, details=changed, token=token, seen=seen, channel="cli"
-    )
-    _decide(task_id, Person(by, groups, operator=True), answer, as_json, profile)
+    _decide(given, "approve", comment=comment, details=changed, seen=seen)
 
 
 @approvals.command()
 @_deciding
 @click.option("--comment", "-m", default="", help="Kept with the decision.")
-def reject(
-    task_id: str,
-    request: str,
-    comment: str,
-    by: str,
-    groups: tuple[str, ...],
-    token: str,
-    as_json: bool,
-    profile: str | None,
-) -> None:
+def reject(given: _Given, comment: str) -> None:
     """Reject an open request."""
-    answer = Answer("reject", request, comment=comment, token=token, channel="cli")
-    _decide(task_id, Person(by, groups, operator=True), answer, as_json, profile)
+    _decide(given, "reject", comment=comment)
 
 
 @approvals.command()
 @_deciding
 @click.argument("text")
-def answer(
-    task_id: str,
-    text: str,
-    request: str,
-    by: str,
-    groups: tuple[str, ...],
-    token: str,
-    as_json: bool,
-    profile: str | None,
-) -> None:
+def answer(given: _Given, text: str) -> None:
     """Answer an open question with TEXT."""
-    given = Answer("answer", request, answer=text, token=token, channel="cli")
-    _decide(task_id, Person(by, groups, operator=True), given, as_json, profile)
+    _decide(given, "answer", answer=text)
 
 
 @approvals.command()
@@ -204,17 +190,17 @@ def export(query: str, output: Path | None, profile: str | None) -> None:
     _run(profile, main)
 
 
-def _decide(
-    task_id: str, person: Person, answer: Answer, as_json: bool, profile: str | None
-) -> None:
+def _decide(given: _Given, decision: AnswerKind, **content: Any) -> None:
+    answer = Answer(decision, given.request, token=given.token, channel="cli", **content)
+
     async def main(open_: Approvals) -> int:
-        waiting = await open_.task(person, task_id)
+        waiting = await open_.task(given.person, given.task_id)
         try:
-            outcome = await open_.decide(person, waiting, answer)
+            outcome = await open_.decide(given.person, waiting, answer)
         except RefusedError as refused:
             outcome = Outcome(handled=False, refused=str(refused))
-        after: Waiting = await open_.task(person, task_id)
-        if as_json:
+        after: Waiting = await open_.task(given.person, given.task_id)
+        if given.as_json:
             click.echo(json.dumps(outcome.to_json(), indent=2))
         elif not outcome.refused:
             click.echo(outcome_text(outcome, answer.decision, after))
@@ -222,7 +208,7 @@ def _decide(
             click.echo(f"That did not count. {plain(outcome.refused)}", err=True)
         return int(bool(outcome.refused))
 
-    _run(profile, main)
+    _run(given.profile, main)
 
 
 def _named(unreadable: dict[str, str], heading: str) -> int:

@@ -1,25 +1,19 @@
-"""Does this process read what lies in the namespace: the same keys, codec and storage?"""
+"""The check of ``doctor`` that this process has the keys, codec and storage of the tasks."""
 
 import asyncio
-from datetime import timedelta
 
 from temporalio.api.common.v1 import Payload, WorkflowExecution
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.api.workflowservice.v1 import (
-    GetWorkflowExecutionHistoryRequest,
-    ListWorkflowExecutionsRequest,
-)
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal._cli.checks import Finding, Level
 from a2a_temporal._encryption import KEYS_VARIABLE
-from a2a_temporal._gateway import converter_of
+from a2a_temporal._gateway import Gateway, converter_of, is_missing_workflow
 from a2a_temporal._log import wire
 from a2a_temporal._reading.decode import LogUnreadableError, start_of
 from a2a_temporal._storage import STORAGE_VARIABLE
 
-_CALL = timedelta(seconds=5)
 _NEWEST = 20
 _NAME = "payloads"
 _ENCRYPTED = b"binary/encrypted"
@@ -67,34 +61,23 @@ def _readable(client: Client, starts: list[HistoryEvent]) -> Finding:
 
 async def _newest(client: Client) -> list[HistoryEvent]:
     """Return how the newest tasks began, newest first."""
-    listed = await client.workflow_service.list_workflow_executions(
-        ListWorkflowExecutionsRequest(
-            namespace=client.namespace,
-            page_size=_NEWEST,
-            query=f"{wire.AGENT_ATTRIBUTE} IS NOT NULL",
-        ),
-        timeout=_CALL,
-    )
-    found = await asyncio.gather(*(_start(client, each.execution) for each in listed.executions))
+    gateway = Gateway(client)
+    listed = await gateway.list_page(f"{wire.AGENT_ATTRIBUTE} IS NOT NULL", size=_NEWEST)
+    found = await asyncio.gather(*(_start(gateway, each.execution) for each in listed.executions))
     # Temporal lists what still runs before what has ended.
     starts = [start for start in found if start is not None]
     return sorted(starts, key=lambda start: start.event_time.ToNanoseconds(), reverse=True)
 
 
-async def _start(client: Client, execution: WorkflowExecution) -> HistoryEvent | None:
+async def _start(gateway: Gateway, run: WorkflowExecution) -> HistoryEvent | None:
     """Return a run's first event; ``None`` when the run was deleted meanwhile."""
     try:
-        history = await client.workflow_service.get_workflow_execution_history(
-            GetWorkflowExecutionHistoryRequest(
-                namespace=client.namespace, execution=execution, maximum_page_size=1
-            ),
-            timeout=_CALL,
-        )
+        page = await gateway.history_page(run.workflow_id, run.run_id, size=1)
     except RPCError as error:
-        if error.status == RPCStatusCode.NOT_FOUND:
-            return None
-        raise
-    return history.history.events[0] if history.history.events else None
+        if not is_missing_workflow(error):
+            raise
+        return None
+    return page.history.events[0] if page.history.events else None
 
 
 async def _fault(client: Client, start: HistoryEvent) -> str:
