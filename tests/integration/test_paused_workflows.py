@@ -68,7 +68,11 @@ async def test_one_paused_task_is_seen_by_everybody_and_takes_nothing_away(tmp_p
                 return (await client.count_workflows("ExecutionStatus = 'Paused'")).count == 1
 
             await eventually(paused, within=30)
-            assert await approvals.count(Person("ops", operator=True)) == 1
+
+            async def counted() -> bool:
+                return await approvals.count(Person("ops", operator=True)) == 1
+
+            await eventually(counted, within=30)
             assert [each async for each in approvals.records()] == []
             assert [each async for each in dead_letters(client, [task_id])] == []
             assert [each async for each in stuck_tasks(client)] == []

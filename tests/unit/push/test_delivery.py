@@ -65,6 +65,7 @@ async def test_no_log_line_quotes_path_or_credentials_of_a_receiver(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, logger="httpcore")  # a command line in this process sets it too
     async with (
         hook() as there,
         receiver(f"http://{NAME}:{there.port}/hunter2?key=hunter3", "127.0.0.1") as one,
