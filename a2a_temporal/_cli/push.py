@@ -223,7 +223,7 @@ async def _log(
 ) -> NotificationLog | None:
     """Read a task's log; ``None`` when it is no longer there."""
     try:
-        return await logs.read(client, task_id, run_ids=run_ids, thoroughly=True)
+        return await logs.read(client, task_id, run_ids=run_ids)
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
             return None

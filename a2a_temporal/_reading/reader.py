@@ -81,6 +81,7 @@ class _Run:
         closed: The run has ended.
         successor: The run in which the log goes on then.
         replaced: That is one which takes the place of this one, by a reset.
+        moved: A reset has put another run in the place of this one, behind what was read.
     """
 
     asked: str = ""
@@ -94,6 +95,7 @@ class _Run:
     closed: bool = False
     successor: str = ""
     replaced: bool = False
+    moved: bool = False
 
 
 class LogReader:
@@ -290,7 +292,7 @@ class LogReader:
         run_id = next((run_of(event) for event in newer if run_of(event)), run.run_id)
         if run_id != run.run_id:
             run.asked = run.run_id = run_id
-            run.poll_token = b""
+            run.moved, run.poll_token = True, b""
 
     async def _newer(self, run: _Run, asked: str) -> list[HistoryEvent] | None:
         """Return what follows the last event that was read; ``None`` if that is not in the run."""
@@ -346,7 +348,7 @@ class LogReader:
         """Put a run in the place of what was read before; whoever saw that gets the Task."""
         if run.state is None:
             raise NoTaskError(self.task_id)
-        self._run, self._replacing = run, None
+        self._run, self._replacing, run.moved = run, None, False
         self.resets += 1
         if self.listen is not None:
             self.listen(None, [task_event(run.state, event_id, index)])
@@ -382,10 +384,15 @@ class LogReader:
             run.event_id, run.event_key = event.event_id, event.task_id
         if self.watch is not None:
             self.watch(event)
-        if run is self._replacing:
-            if run.asked and begins_run(event, run.run_id):
-                self._show(run, event.event_id, 0)
-        elif entry is not None and self.listen is not None:
+        self._tell(run, event, entry, made)
+
+    def _tell(
+        self, run: _Run, event: HistoryEvent, entry: Entry | TaskStart | None, made: list[LogEvent]
+    ) -> None:
+        unshown = run is self._replacing
+        if (run.moved or (unshown and run.asked)) and begins_run(event, run.run_id):
+            self._show(run, event.event_id, 0)
+        elif entry is not None and self.listen is not None and not unshown:
             self.listen(entry, made)
 
     async def _entry(

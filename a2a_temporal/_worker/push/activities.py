@@ -93,7 +93,7 @@ class PushActivities:
     async def log_end(self, given: LogEndInput) -> LogEnd:
         """Read the log to its end and say what end it is."""
         client = activity.client()
-        log = await self._logs.read(client, given.task_id, run_ids=[given.run_id], thoroughly=True)
+        log = await self._logs.read(client, given.task_id, run_ids=[given.run_id])
         configs = configs_of(log.state)
         if log.continued and not (log.closed and await _is_last(client, given)):
             return LogEnd(configs, "continued")
@@ -190,7 +190,6 @@ class PushActivities:
                 activity.client(),
                 given.task_id,
                 run_ids=_distinct(position.run_id, given.run_id),
-                thoroughly=given.closing,
             )
         except RPCError as error:
             if error.status != RPCStatusCode.NOT_FOUND:
