@@ -5,8 +5,9 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from temporalio.client import Client
+from temporalio.service import RPCError
 
-from a2a_temporal._gateway import CALL_TIMEOUT, Gateway
+from a2a_temporal._gateway import CALL_TIMEOUT, Gateway, is_missing_workflow
 from a2a_temporal._log.state import LogState
 from a2a_temporal._reading.reader import (
     Admit,
@@ -80,15 +81,21 @@ class Logs:
         if reader is None or not _is_admitted(reader, admit_state):
             # Somebody who may not see a task gets the answer as of one that was never read.
             reader = self._new(task_id, run_id)
+        gone = False
         try:
             state = await reader.read(admit=admit, admit_state=admit_state)
             if not _is_admitted(reader, admit_state):
                 raise NoTaskError(task_id)
             return state.copy()
+        except RPCError as error:
+            gone = is_missing_workflow(error)
+            raise
         finally:
             # What failed or took too long is gone on with by the next call.
-            if reader.state is not None or reader.size.shrunk:
+            if not gone and (reader.state is not None or reader.size.shrunk):
                 self._keep(reader, run_id)
+            elif gone:
+                self._take((task_id, run_id))
 
     def watch_of(self, task_id: str) -> Watch | None:
         """Return what has seen the history events of a task, if its log is kept."""

@@ -15,7 +15,7 @@ from temporalio.client import Client
 from temporalio.converter import DataConverter
 from temporalio.service import RPCError, RPCStatusCode
 
-from a2a_temporal._gateway import Gateway, converter_of, is_late, is_missing_workflow
+from a2a_temporal._gateway import Gateway, converter_of, is_missing_workflow
 from a2a_temporal._log.entries import MALFORMED, Entry, TaskStart
 from a2a_temporal._log.state import LogState, begin
 from a2a_temporal._reading.decode import (
@@ -263,16 +263,20 @@ class LogReader:
 
     async def _read_pages(self, run: _Run) -> bool:
         """Read a run from its start, or from where that was interrupted, to its present end."""
+        resumed = run.event_id > 0  # a token's pages end where the log did when it was given
+        if resumed and not run.token:
+            run.asked = run.run_id  # the newest run may be another one by now
         fetch = partial(self._gateway.history_page, self.task_id, run.asked)
         try:
             async for page in pages(fetch, self.size, run.token):
                 await self._add_all(run, page.history.events)
                 run.token = page.next_page_token
         except RPCError as error:
-            run.token = run.token if is_late(error) else b""
+            if error.status == RPCStatusCode.INVALID_ARGUMENT:  # Temporal no longer takes it
+                run.token = b""
             raise
         run.whole, run.asked = True, run.run_id
-        return self._goes_on(run)
+        return self._goes_on(run) or resumed
 
     async def _read_newest(self, run: _Run) -> bool:
         """Read what has come since, which costs what is new."""

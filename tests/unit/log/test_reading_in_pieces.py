@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from temporalio.service import RPCError
@@ -10,7 +11,7 @@ from temporalio.service import RPCError
 from a2a_temporal._log.entries import Entry
 from a2a_temporal._reading.position import LogEvent, LogPosition
 from a2a_temporal._reading.reader import LogReader
-from tests.unit.log.building import Picture, logs, picture
+from tests.unit.log.building import Picture, logs, picture, sent
 from tests.unit.log.histories import TASK_ID, Histories, Run, folded_run
 
 _STEPS = "eeeeeeeecxrrpp"
@@ -81,6 +82,28 @@ def test_what_is_read_from_an_earlier_run_on_is_all_that_came_since(
         assert listener.events == whole
 
     asyncio.run(read_late())
+
+
+@pytest.mark.parametrize("between", ["an entry", "continue-as-new", "a reset"])
+def test_a_reading_that_was_interrupted_ends_with_what_came_meanwhile(between: str) -> None:
+    pages = iter([False, True])
+    histories = Histories(split=lambda: 2, failing=lambda: next(pages, False))
+    reader = _reader(histories)
+
+    async def read() -> None:
+        for number in range(4):
+            histories.add(sent(f"before-{number}"))
+        assert not await _tried(reader.read())
+        if between == "continue-as-new":
+            await histories.continue_as_new()
+        elif between == "a reset":
+            histories.reset(1)
+        histories.add(sent("meanwhile"))
+        state = await reader.read()
+        assert "meanwhile" in state.accepted
+        assert picture(state) == await _folded(histories)
+
+    asyncio.run(read())
 
 
 def _histories(data: Any) -> Histories:
