@@ -1,4 +1,4 @@
-"""Calls to Temporal, and what its errors mean.
+"""The calls to Temporal, and the meaning of its errors.
 
 This is the one place that calls Temporal for a task. Each call is bounded by one time-out and is
 made again when its connection was closed under it. Whatever goes wrong is raised as temporalio's
@@ -384,7 +384,7 @@ async def _stop(calling: "asyncio.Future[Any]") -> None:
         calling.cancel()
         await asyncio.wait([calling])
     if not calling.cancelled():
-        calling.exception()  # or asyncio would log what nobody waits for any more
+        calling.exception()  # retrieved, or asyncio would log it
 
 
 def converter_of(client: Client, workflow_id: str) -> DataConverter:
@@ -417,7 +417,7 @@ def is_outgrown_workflow(error: RPCError) -> bool:
 
 
 def is_out_of_polls(error: Exception) -> bool:
-    """True when the namespace has no long poll to spare: what is no long poll still succeeds."""
+    """True when the namespace has no long poll to spare; other calls still succeed."""
     if not isinstance(error, RPCError) or error.status != RPCStatusCode.RESOURCE_EXHAUSTED:
         return False
     exhausted = ResourceExhaustedFailure()

@@ -13,7 +13,7 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.entries import TaskStart, parse_time
 
 HASHED: Final = "sha256:"
-"""What a value begins with that is indexed by its hash."""
+"""The beginning of a value that is indexed by its hash."""
 
 _LONGEST_KEYWORD = 200
 _PLAIN = re.compile(r"[\w .:@/+=,~()#&!-]+")
@@ -54,7 +54,7 @@ def quote(value: str) -> str:
 def indexed(attributes: SearchAttributes) -> tuple[str, int]:
     """Return the state, and its time in ms, that visibility holds of a task.
 
-    What it does not hold is empty: the attributes may have been removed and registered again.
+    Either may be empty: the attributes may have been removed and registered again.
     """
     fields = attributes.indexed_fields
     state = fields[wire.STATE_ATTRIBUTE].data if wire.STATE_ATTRIBUTE in fields else b""

@@ -1,4 +1,4 @@
-"""Who calls: the identity behind a request and what of the request the agent's code may see."""
+"""The caller of an operation, and the part of a call that the agent's code may see."""
 
 import uuid
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ class Caller:
     """The scope of a call: a task is visible to its owner and to those asked to decide about it.
 
     ``names`` are the caller's own name, when authenticated, and the groups they belong to, in the
-    form in which names are compared; owners are compared as they are. Whoever ``repeats`` an answer
-    may see what became of it, although nothing is open for them any more.
+    form in which names are compared; owners are compared as they are. A caller who ``repeats`` an
+    answer may see its task, although nothing is open for that caller any more.
     """
 
     agent: str
@@ -60,7 +60,7 @@ class Caller:
         return start.owner == self.owner or bool(self.names)
 
     def may_be_shown_by(self, started: WorkflowExecutionStartedEventAttributes) -> bool | None:
-        """Say the same by what is not encrypted; ``None`` where that does not show it."""
+        """Say the same by the search attributes, never encrypted; ``None`` without them."""
         wanted = {
             wire.AGENT_ATTRIBUTE: self.agent,
             wire.TENANT_ATTRIBUTE: self.tenant,
@@ -86,7 +86,7 @@ class Caller:
 def caller_of(
     request: TenantRequest, context: ServerCallContext, agent: str, options: HandlerOptions
 ) -> Caller:
-    """Return who calls.
+    """Return the caller of a request.
 
     Raises:
         InvalidParamsError: The route and the body name different tenants.
@@ -105,7 +105,7 @@ def caller_of(
 def describe_call(
     request: SendMessageRequest, context: ServerCallContext, options: HandlerOptions
 ) -> dict[str, Any]:
-    """Return what the agent's code learns of a call: plain JSON, never a credential."""
+    """Return the part of a call that the agent's code may see: plain JSON, never a credential."""
     headers = cast("dict[str, str]", context.state.get("headers", {}))
     auth = context.state.get("auth")
     configuration = SendMessageConfiguration()

@@ -1,4 +1,4 @@
-"""Cards: what an agent declares, and what authenticated callers learn beyond it (3.1.11)."""
+"""The public card of an agent, and the extended one for authenticated callers (3.1.11)."""
 
 from collections.abc import Awaitable, Callable
 

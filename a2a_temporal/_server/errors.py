@@ -1,7 +1,7 @@
-"""What goes wrong, as the A2A error that a client gets: the one place that decides.
+"""The A2A error that a client gets for whatever goes wrong: the one place that decides.
 
-Temporal's errors are mapped where an operation begins (``operation.py``). The transports mask what
-is left: the SDK's JSON-RPC dispatcher puts the text of any exception into its answer.
+Temporal's errors are mapped where an operation begins (``operation.py``). The transports mask all
+other exceptions: the SDK's JSON-RPC dispatcher puts the text of any into its answer.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ _PERMANENT = frozenset(
 
 
 def internal_error(error: BaseException, *, where: str) -> InternalError:
-    """Log an unexpected error and return what the client may read of it."""
+    """Log an unexpected error and return one that names nothing but a reference to the log."""
     reference = uuid.uuid4().hex[:12]
     logger.error("unexpected error in %s, reference %s", where, reference, exc_info=error)
     return InternalError(message=f"Internal error (reference {reference})")
@@ -85,11 +85,11 @@ def not_found(task_id: str = "") -> TaskNotFoundError:
 
 @contextlib.contextmanager
 def errors_of_temporal() -> Generator[None]:
-    """Turn what Temporal raises in this block into the A2A error the client gets.
+    """Turn an error of Temporal in this block into the A2A error that the client gets.
 
     Raises:
         TaskNotFoundError: The workflow does not exist.
-        InvalidParamsError: Temporal refused the size of what was to be stored.
+        InvalidParamsError: Temporal refused the size of a payload.
         UnsupportedOperationError: The workflow's run has had as many signals as Temporal takes.
         UnavailableError: Temporal does not answer now; the details are in the log.
         InternalError: Temporal refused the call for good; the text names a reference in the log.
@@ -197,7 +197,7 @@ _SERVICES = (
     "httpx.",
     "urllib3.",
 )
-_NO_SERVICE = "google.protobuf."  # its errors are about what a payload holds
+_NO_SERVICE = "google.protobuf."  # its errors are about the content of a payload
 # Refusals that somebody sees to: the caller is not permitted, or asks too often.
 _NOT_NOW = (401, 403, 407, 408, 425, 429)
 _NOT_NOW_OF_AWS = ("Throttl", "TooMany", "Limit", "Expired")  # these come as 400
@@ -277,7 +277,7 @@ def _status(error: BaseException) -> Any:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and all those before it, each once, what caused it first."""
+    """Yield an error and all those before it, each once, its cause first."""
     seen: set[int] = set()
     open_ends: list[BaseException | None] = [error]
     while open_ends:

@@ -1,7 +1,7 @@
 """``TemporalRequestHandler``: the A2A operations, answered from task logs.
 
-It holds no task state. What it knows of a task it reads from the log; what it wants of a task it
-writes into the log, as a workflow start, a signal or a cancel request.
+It holds no task state. It reads tasks from their logs, and changes them by entries in their logs:
+a workflow start, a signal or a cancel request.
 """
 
 import contextlib
@@ -88,7 +88,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
         options: See :class:`~a2a_temporal.HandlerOptions`.
 
     Raises:
-        ValueError: The card promises what this handler is not configured to keep.
+        ValueError: The card declares something that this handler is not configured for.
     """
 
     def __init__(
@@ -190,11 +190,11 @@ class TemporalRequestHandler(sdk.RequestHandler):
         request: dict[str, Any] = {"user": owner, "authenticated": True} if owner else {}
         if metadata:
             request["metadata"] = dict(metadata)
-        who = Caller(self._agent, owner, tenant)
+        caller = Caller(self._agent, owner, tenant)
         with errors_of_temporal():
             return await with_deadline(
                 self.options.answered_within,
-                self._sending.start(who, first, request, push_config),
+                self._sending.start(caller, first, request, push_config),
             )
 
     # ------------------------------------------------------------------ send
@@ -213,7 +213,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event, None]:
-        """Send a message and stream what its turn makes (section 3.1.2)."""
+        """Send a message and stream the events of its turn (section 3.1.2)."""
         async with contextlib.aclosing(self.message_events(params, context)) as streamed:
             async for events in streamed:
                 for event in events:
@@ -223,7 +223,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
     async def message_events(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[list[LogEvent], None]:
-        """Do what ``on_message_send_stream`` does; yield what there is, as the log has it."""
+        """Yield the events of ``on_message_send_stream`` in batches, with their places."""
         places, waits = Resumption.of(context), self.options.direct_message_wait
         async with self._sent(params, context, waits) as sent:
             await sent.first_word(waits)
@@ -275,7 +275,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
     async def task_events(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[list[LogEvent], None]:
-        """Do what ``on_subscribe_to_task`` does; yield what there is, as the log has it."""
+        """Yield the events of ``on_subscribe_to_task`` in batches, with their places."""
         places = Resumption.of(context)
         subscribed = self._subscribed(self._caller(params, context), params.id, places.after)
         async with entered(self.options.answered_within, subscribed) as (reader, missed):
@@ -288,7 +288,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
     async def _subscribed(
         self, caller: Caller, task_id: str, after: LogPosition | None
     ) -> AsyncGenerator[tuple[Subscription, list[LogEvent] | None]]:
-        """Follow a task from now, and find what came behind a cursor, if that is of use."""
+        """Follow a task from now, and find the events behind a cursor, if there is a usable one."""
         state = await self._tasks.read(caller, task_id)
         if state.terminal and after is None:
             raise _nothing_to_stream(state)
@@ -319,7 +319,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
 
     @contextlib.asynccontextmanager
     async def _canceling(self, caller: Caller, task_id: str) -> AsyncGenerator[Subscription]:
-        """Ask for a cancel, and follow what becomes of it."""
+        """Request the cancel of a task, and follow its log."""
         state = await self._tasks.read(caller, task_id)
         if not caller.owns(state):
             raise TaskNotCancelableError(
@@ -384,7 +384,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
     async def on_get_extended_agent_card(
         self, params: GetExtendedAgentCardRequest, context: ServerCallContext
     ) -> AgentCard:
-        """Return what an authenticated caller may know of the agent (section 3.1.11)."""
+        """Return the card for authenticated callers (section 3.1.11)."""
         return await extended_card(
             self.agent_card,
             self.options.extended_agent_card,
@@ -411,7 +411,7 @@ class TemporalRequestHandler(sdk.RequestHandler):
 
 
 def workflow_name(workflow: object) -> str | PlainWorkflow:
-    """Return the workflow type that is started, or what an existing one is started with.
+    """Return the workflow type to start, or the existing workflow as it was given.
 
     Raises:
         TypeError: It is no workflow.

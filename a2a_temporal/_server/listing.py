@@ -1,4 +1,4 @@
-"""ListTasks: visibility says which tasks there may be, their logs say what they are now.
+"""ListTasks: visibility names the tasks, and each is read from its log.
 
 A2A wants the newest status first and keyset pages; visibility cannot sort. So a page is found by
 walking windows of status time backwards, each sized by counting, and sorting inside the window.
@@ -56,7 +56,7 @@ _READS_AT_ONCE = 16
 
 @dataclass(frozen=True)
 class _Position:
-    """Where a page ended: the next one has what lies below ``(at, task_id)``.
+    """The end of a page: the next one has the tasks below ``(at, task_id)``.
 
     ``width`` (milliseconds) is the window that was right there, a first guess for the next page.
     """
@@ -208,7 +208,7 @@ class _Walk:
         return taken
 
     async def token(self, filter_digest: str) -> str:
-        """Return the token of what follows the rows taken; empty when nothing does."""
+        """Return the token of the page behind the rows taken; empty when there is none."""
         while not self._rows and not self._at_end:
             await self._read_window()
         return self._last.token(filter_digest) if self._rows and self._last else ""

@@ -1,4 +1,4 @@
-"""What every operation of the handler begins with: validation, a capability, a deadline."""
+"""The beginning of every operation: validation, a capability of the card, a deadline."""
 
 import contextlib
 import functools
@@ -70,7 +70,7 @@ def operation(*, needs: str = "", bounded: bool = True) -> Callable[[_Method], _
 
 @contextlib.asynccontextmanager
 async def entered(limit: timedelta, context: AbstractAsyncContextManager[_T]) -> AsyncGenerator[_T]:
-    """Enter a context within a limit, which does not hold for what is done in it.
+    """Enter a context within a limit, which does not hold for its body.
 
     Raises:
         asyncio.TimeoutError: The limit passed.

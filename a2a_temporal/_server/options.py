@@ -42,9 +42,9 @@ class HandlerOptions:
             (ContentTypeNotSupportedError). As with ``DefaultRequestHandler``, it is off by default.
         client_task_ids: A first message may name the task it makes (orchestrators derive such ids
             from their own). The specification lets only the server choose; the ids are shared by
-            all owners, so whoever guesses one learns that it is taken. A text is what the ids have
-            to begin with: give one in a namespace that other applications use too, or a client may
-            take the id that a workflow of theirs is yet to have. To a task with such an id, a
+            all owners, so a client that guesses one learns that it is taken. A text must begin each
+            id: give one in a namespace that other applications use too, or a client may take the id
+            that a workflow of theirs is yet to have. To a task with such an id, a
             message with the content of the first one is the first one again, whatever its
             messageId.
         direct_message_wait: How long a stream, or a send with returnImmediately, waits for the
@@ -59,7 +59,7 @@ class HandlerOptions:
             MB, or 20 MB with ExternalStorage on the client's data converter.
         maximum_message_values: How many values a message may hold: parts, list items and members
             of objects, at any depth. Each costs far more than its two bytes, here, in the worker
-            and in whoever reads the task.
+            and in every reader of the task.
         stream_write_timeout: A stream ends once its client has taken nothing of what waits for it
             for this long; it may subscribe again. Nothing is kept for it meanwhile.
         maximum_waiting_messages: How many messages may wait for a task's agent; further ones are
@@ -70,7 +70,7 @@ class HandlerOptions:
             for each frontend. Quiet streams beyond it are woken by one shared query.
         forwarded_headers: Request headers (lower case) the agent's code may see. Never put one
             here that carries a credential: they are kept in the workflow's history.
-        extended_agent_card: What authenticated callers learn of the agent; offered where the public
+        extended_agent_card: The card for authenticated callers; offered where the public
             card says ``capabilities.extended_agent_card``.
         extended_card_modifier: Makes the card of one caller out of it (or of the public card).
         card_signer: Signs the cards as they are served, for example one made by the SDK's
@@ -107,7 +107,7 @@ class HandlerOptions:
     def answered_within(self) -> timedelta:
         """How long an operation takes at most until it waits for nothing but the agent.
 
-        Ten seconds are promised for an outage; what was signaled is waited for nearly as long.
+        Ten seconds are promised for an outage; a sent signal is waited for nearly as long.
         """
         return max(_ANSWERED_WITHIN, self.read_timeout)
 

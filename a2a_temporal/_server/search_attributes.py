@@ -66,7 +66,7 @@ class Registration:
         return bool(self._known)
 
     async def ensure(self) -> None:
-        """Register what is missing where permitted; quick when it is known to be there.
+        """Register missing attributes where permitted; quick when none is known to be missing.
 
         Raises:
             asyncio.TimeoutError: Visibility did not learn of the attributes in time.
@@ -75,7 +75,7 @@ class Registration:
         lately = time.monotonic() - self._asked_at < _ASK_AGAIN_SECONDS
         if self._known or (self._known is False and lately):
             return
-        # All who want to know wait for the same answer, so that an outage fails them together.
+        # All callers wait for the same answer, so that an outage fails them together.
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._ask())
             self._asking.add_done_callback(lambda asked: asked.cancelled() or asked.exception())
@@ -175,7 +175,7 @@ async def _missing(temporal: Gateway) -> list[str] | None:
 
 
 async def _usable(temporal: Gateway) -> bool:
-    """Say whether visibility knows the attributes; where it does not, the log says what to do."""
+    """Say whether visibility knows the attributes; where it does not, log the cure."""
     if await _known_to_visibility(temporal):
         return True
     logger.warning(

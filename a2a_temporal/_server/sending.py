@@ -1,4 +1,4 @@
-"""Write a message into a log, a new task's or an existing one's, and follow what it makes."""
+"""Write a message into the log of a new or an existing task, and follow the log from there."""
 
 import contextlib
 import uuid
@@ -55,7 +55,7 @@ _LARGEST_STORED_OUTSIDE = 20_000_000
 
 @dataclass(frozen=True)
 class Sent:
-    """A message that is part of a task, and a reader of what it makes.
+    """A message in the log of its task, and a reader of the log from there on.
 
     Attributes:
         reader: Stands where the message entered the log, or before.
@@ -119,10 +119,10 @@ class Sending:
         *,
         waits: timedelta | None,
     ) -> AsyncGenerator[Sent]:
-        """Check a message, write it into the log of its task, and follow what it makes.
+        """Check a message, write it into the log of its task, and follow the log from there.
 
         Args:
-            caller: Who calls.
+            caller: The caller.
             params: The request.
             context: The call.
             waits: How long the caller waits for a direct Message before it learns of a task.
@@ -257,7 +257,7 @@ class Sending:
     async def _task_of(self, caller: Caller, message: Message) -> tuple[Caller, LogState]:
         """Return the task that a message is for, and the caller as one who may see it.
 
-        A caller who repeats an answer that is in the log may see what became of it.
+        A caller who repeats an answer that is in the log may see its task.
 
         Raises:
             TaskNotFoundError: There is no such task for this caller.
@@ -361,8 +361,8 @@ class Sending:
                 "begin a new task."
             )
         signal = plain.answer(message)
-        # The log counts a message once, but a workflow that knows nothing of A2A would hear what a
-        # client, or another replica, sends again before it shows.
+        # The log counts a message once, but a workflow that knows nothing of A2A would get it twice
+        # if a client, or another replica, sends it again before it shows.
         once = str(uuid.uuid5(_MESSAGES, f"{task_id}/{message.message_id}"))
         await temporal.signal_once(
             task_id,
@@ -373,10 +373,10 @@ class Sending:
         )
 
     def _check_room(self, state: LogState) -> None:
-        """Keep room in a run for what the agent of a task has yet to publish.
+        """Keep room in a run for the events that the agent of a task has yet to publish.
 
-        How many messages wait can be told of the built-in workflow alone: those of an author may
-        take messages without a word. Temporal's limit is one of a run, whoever takes them.
+        Only of the built-in workflow is it known how many messages wait: a workflow of an author
+        may take messages without publishing anything. Temporal's limit is one of each run.
         """
         if self._tasks.plain is not None:
             return

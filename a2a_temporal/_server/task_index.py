@@ -16,7 +16,7 @@ from a2a_temporal._log.indexing import HASHED, indexed, keyword, keywords, quote
 from a2a_temporal._log.state import TERMINAL_STATES, state_name
 
 _PAGE = 1000
-_LATEST = 7_258_118_400_000  # the year 2200: what lies behind overflows Temporal's nanoseconds
+_LATEST = 7_258_118_400_000  # the year 2200: a later time overflows Temporal's nanoseconds
 
 _STATE = wire.STATE_ATTRIBUTE
 _TERMINAL = {state_name(state) for state in TERMINAL_STATES}
@@ -31,7 +31,7 @@ _STATES = {
     )
 }
 _STATUS = "WORKFLOW_EXECUTION_STATUS_"
-# How Temporal can end a task that has not ended by itself, and as what that counts.
+# How Temporal can end a task that has not ended by itself, and the state that it then has.
 _CLOSED_AS = {
     "Completed": TaskState.TASK_STATE_COMPLETED,
     "Failed": TaskState.TASK_STATE_FAILED,
@@ -72,7 +72,7 @@ class TaskIndex:
     search attributes of before; it counts by its execution status and close time.
 
     Attributes:
-        filter: What is asked for.
+        filter: Selects the tasks.
         calls: The number of visibility calls made so far.
     """
 
@@ -157,7 +157,7 @@ class TaskIndex:
 
 
 def _indexed(state: TaskState) -> str:
-    """Return the condition of tasks whose state attribute is what they are."""
+    """Return the condition of tasks whose state attribute is up to date."""
     current = f"({_STATE} IN {_list(_TERMINAL)} OR ExecutionStatus NOT IN {_list(_CLOSED_AS)})"
     if state == TaskState.TASK_STATE_UNSPECIFIED:
         return current

@@ -1,4 +1,4 @@
-"""What requests and messages must be before anything is stored (A2A 1.0 sections 3.1.1, 3.3)."""
+"""The checks of requests and messages before anything is stored (A2A 1.0 sections 3.1.1, 3.3)."""
 
 import json
 import re
@@ -53,7 +53,7 @@ def check_message(request: SendMessageRequest, context: ServerCallContext, card:
 
 
 def check_content(message: Message) -> None:
-    """Check what a message itself says, whoever sends it.
+    """Check the content of a message, also of one that did not come as a request.
 
     Raises:
         InvalidParamsError: A field has a value the protocol does not allow.
@@ -63,7 +63,7 @@ def check_content(message: Message) -> None:
 
 
 def check_texts(**values: object) -> None:
-    """Check arguments that are texts, of somebody who calls from Python.
+    """Check arguments of a Python call that must be texts.
 
     Raises:
         TypeError: One is no text.
@@ -110,7 +110,7 @@ def check_task_id(task_id: str, prefix: str = "") -> None:
 
 
 def check_values(request: SendMessageRequest, most: int) -> None:
-    """Check how many values a message holds, for what came in another way than as JSON.
+    """Check how many values a message holds, where no JSON was counted before.
 
     Raises:
         InvalidParamsError: They are more than ``most``.
@@ -205,7 +205,7 @@ def check_context(state: LogState, message: Message) -> None:
 def check_answers(state: LogState, message: Message, request: dict[str, Any]) -> None:
     """Check that a message to a task with open requests is read as a whole, or not sent at all.
 
-    What else keeps an answer from counting is for the workflow to say: it may have moved on.
+    All other reasons against an answer are the workflow's to give: it may have moved on.
 
     Raises:
         InvalidParamsError: The message says two things, or more than is read.
