@@ -7,7 +7,6 @@ number holds the final configs of the one before: no change is lost between two 
 """
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, cast
 
 from temporalio.api.enums.v1 import EventType
@@ -16,7 +15,6 @@ from temporalio.client import Client
 from temporalio.converter import DataConverter
 from temporalio.service import RPCError, RPCStatusCode
 
-from a2a_temporal._executions import described
 from a2a_temporal._gateway import Gateway, converter_of
 from a2a_temporal._log import wire
 from a2a_temporal._log.entries import CloseEntry, PushConfigEntry
@@ -29,8 +27,6 @@ from a2a_temporal._log.state import (
 )
 from a2a_temporal._reading.decode import decoded, entry_of
 from a2a_temporal._reading.pages import history_events
-
-_RPC_TIMEOUT = timedelta(seconds=5)
 
 
 @dataclass
@@ -121,7 +117,7 @@ async def _latest(client: Client, task_id: str) -> int:
 async def _exists(client: Client, task_id: str, number: int) -> bool:
     workflow_id = wire.late_configs_id(task_id, number)
     try:
-        await described(client, workflow_id, timeout=_RPC_TIMEOUT)
+        await Gateway(client).describe(workflow_id)
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise

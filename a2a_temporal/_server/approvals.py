@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import logging
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -21,8 +21,13 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from a2a_temporal._executions import listed
-from a2a_temporal._gateway import is_closed_workflow, is_missing_workflow, with_deadline
+from a2a_temporal._gateway import (
+    CALL_TIMEOUT,
+    Gateway,
+    is_closed_workflow,
+    is_missing_workflow,
+    with_deadline,
+)
 from a2a_temporal._log import wire
 from a2a_temporal._log.answers import Answer, RefusedError, check_entitled, find
 from a2a_temporal._log.entries import now_text
@@ -32,7 +37,6 @@ from a2a_temporal._log.state import LogState
 from a2a_temporal._reading.cache import Logs
 from a2a_temporal._reading.decode import LogUnreadableError
 from a2a_temporal._reading.reader import NoTaskError
-from a2a_temporal._reconnecting import reconnecting
 from a2a_temporal._server.errors import FULL, is_unreadable, why_unreadable
 from a2a_temporal._server.feeds import Feeds
 from a2a_temporal._server.records import (
@@ -55,7 +59,6 @@ from a2a_temporal._server.waiting import (
 logger = logging.getLogger("a2a_temporal.server")
 
 
-_RPC_TIMEOUT = timedelta(seconds=5)
 _DECISION_WAIT = timedelta(seconds=5)
 # Logs read at once: a page is quick, and a process with many viewers stays small.
 _CONCURRENT_READS = 8
@@ -120,6 +123,7 @@ class Approvals:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._temporal = Gateway(client)
         self._logs = Logs(client, watching=Tail)
         self._feeds = Feeds(client, self._logs, agent="", long_polls=100)
         self._reads = asyncio.Semaphore(_CONCURRENT_READS)
@@ -174,11 +178,7 @@ class Approvals:
         Raises:
             temporalio.service.RPCError: Temporal did not answer.
         """
-        query = waiting_query(person, view)
-        counted = await reconnecting(
-            lambda: self._client.count_workflows(query, rpc_timeout=_RPC_TIMEOUT)
-        )
-        return counted.count
+        return await self._temporal.count(waiting_query(person, view))
 
     async def task(self, person: Person, task_id: str) -> Waiting:
         """Return one task, whether it waits or not.
@@ -270,7 +270,7 @@ class Approvals:
         left_out = {} if unreadable is None else unreadable
         ids: list[str] = []
         narrowed = f"({query}) AND {condition}" if query else condition
-        async for found in listed(self._client, narrowed):
+        async for found in self._temporal.executions(narrowed):
             ids.append(found.execution.workflow_id)
             if len(ids) == _RECORDS_CHUNK:
                 for record in await self._records_of(ids, left_out):
@@ -288,13 +288,10 @@ class Approvals:
             next_page_token=token,
             query=waiting_query(person, view),
         )
-        listing = reconnecting(
-            lambda: self._client.workflow_service.list_workflow_executions(
-                request, timeout=_RPC_TIMEOUT
-            )
-        )
+        rpc = self._client.workflow_service.list_workflow_executions
         try:
-            return await with_deadline(_RPC_TIMEOUT, listing)
+            # A token that is none fails with a status that is retried elsewhere.
+            return await self._temporal.call(rpc, request, retry=False)
         except RPCError as error:
             if token and error.status in _BAD_TOKEN:
                 raise BadPageError("That page does not exist.") from error
@@ -367,12 +364,8 @@ class Approvals:
     async def _send(
         self, state: LogState, signal: str, value: dict[str, Any], token: str
     ) -> Outcome:
-        workflow = self._client.get_workflow_handle(state.task.id)
         try:
-            signaled: Awaitable[None] = reconnecting(
-                lambda: workflow.signal(signal, value, rpc_timeout=_RPC_TIMEOUT)
-            )
-            await with_deadline(_RPC_TIMEOUT, signaled)
+            await self._temporal.signal(state.task.id, signal, [value])
         except RPCError as error:
             if is_closed_workflow(error):
                 raise RefusedError(ENDED) from error
@@ -391,7 +384,7 @@ class Approvals:
             if outcome is not None:
                 return outcome
         # A follower that ran cold may lag behind: look once more.
-        state = await with_deadline(_RPC_TIMEOUT, self._logs.state(state.task.id))
+        state = await with_deadline(CALL_TIMEOUT, self._logs.state(state.task.id))
         return outcome_in(state, token) or not_counted(state, token)
 
     async def _followed(self, state: LogState, token: str) -> Outcome | None:

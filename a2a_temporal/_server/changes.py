@@ -13,13 +13,12 @@ from datetime import datetime, timedelta, timezone
 from temporalio.api.workflowservice.v1 import ListWorkflowExecutionsRequest
 from temporalio.client import Client
 
+from a2a_temporal._gateway import Gateway
 from a2a_temporal._log import wire
 from a2a_temporal._log.indexing import indexed, keyword, quote
-from a2a_temporal._reconnecting import reconnecting
 
 # A change is stamped by the clock of a worker, and shows when visibility has written it.
 _CLOCK_SKEW = timedelta(seconds=10)
-_RPC_TIMEOUT = timedelta(seconds=5)
 _PAGE = 1000
 _NAMED = 500
 _CALLS = 2
@@ -35,7 +34,7 @@ class Changes:
     """
 
     def __init__(self, client: Client, agent: str) -> None:
-        self._client = client
+        self._temporal = Gateway(client)
         self._agent = agent
         self._since = self._began = datetime.now(timezone.utc)
         self._to_ask: list[str] = []
@@ -86,16 +85,14 @@ class Changes:
     ) -> dict[str, tuple[str, int]] | None:
         """Return what a query finds; ``None`` when it does not fit into so many pages."""
         request = ListWorkflowExecutionsRequest(
-            namespace=self._client.namespace, page_size=_PAGE, query=query
+            namespace=self._temporal.client.namespace, page_size=_PAGE, query=query
         )
+        rpc = self._temporal.client.workflow_service.list_workflow_executions
         found: dict[str, tuple[str, int]] = {}
         pages = 0
         while True:
-            page = await reconnecting(
-                lambda: self._client.workflow_service.list_workflow_executions(
-                    request, timeout=_RPC_TIMEOUT
-                )
-            )
+            # A look that fails is not retried: the next one makes up for it.
+            page = await self._temporal.call(rpc, request, retry=False)
             pages += 1
             for info in page.executions:
                 task_id, status = info.execution.workflow_id, indexed(info.search_attributes)

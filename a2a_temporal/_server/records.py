@@ -9,7 +9,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from a2a_temporal._executions import listed
+from a2a_temporal._gateway import Gateway
 from a2a_temporal._log.indexing import quote
 from a2a_temporal._log.published import agent_messages, published
 from a2a_temporal._log.requests import Record
@@ -51,7 +51,7 @@ async def runs_of(client: Client, task_ids: list[str]) -> dict[str, list[str]]:
     runs: dict[str, list[str]] = {}
     if task_ids:
         ids = ", ".join(map(quote, task_ids))
-        async for found in listed(client, f"WorkflowId IN ({ids})"):
+        async for found in Gateway(client).executions(f"WorkflowId IN ({ids})"):
             run = found.execution
             runs.setdefault(run.workflow_id, []).append(run.run_id)
     return runs

@@ -7,8 +7,7 @@ from typing import Any, Literal
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.converter import DataConverter
 
-from a2a_temporal._executions import OPEN
-from a2a_temporal._gateway import converter_of
+from a2a_temporal._gateway import OPEN, converter_of
 from a2a_temporal._log import wire
 from a2a_temporal._log.answers import (
     SIGNAL_DECISIONS,

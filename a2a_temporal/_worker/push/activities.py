@@ -20,7 +20,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal import errors
-from a2a_temporal._executions import described
+from a2a_temporal._gateway import Gateway
 from a2a_temporal._log import wire
 from a2a_temporal._log.state import PushConfig
 from a2a_temporal._net import UrlGuard, UrlRefusedError
@@ -351,7 +351,7 @@ async def _is_last(client: Client, given: LogEndInput) -> bool:
     """Say whether no delivery workflow follows, because the task's next run never got to it."""
     following = wire.push_workflow_id(given.task_id, given.number + 1)
     try:
-        await described(client, following, timeout=_SHORT_RPC)
+        await Gateway(client, timeout=_SHORT_RPC).describe(following)
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
             return True
