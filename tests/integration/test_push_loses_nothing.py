@@ -13,7 +13,7 @@ from temporalio.testing import ActivityEnvironment
 
 from a2a_temporal._reading.position import LogPosition
 from a2a_temporal._worker.push.activities import PushActivities
-from a2a_temporal._worker.push.contract import DeliverInput, DeliverResult, LogEndInput
+from a2a_temporal._worker.push.contract import DeliverInput, DeliverResult, PushStart
 from a2a_temporal._worker.push.notifications import Notification
 from a2a_temporal._worker.push.request import Receiver
 from tests.support.hook import hook
@@ -47,7 +47,7 @@ async def test_what_is_written_while_a_delivery_sends_is_told_by_the_next(
             patched.setattr(Receiver, "send", send_late)
             first = await _deliver(task, activities)
         assert receiver.states() == ["SUBMITTED"]
-        last = await _deliver(task, activities, first.position, closing=True)
+        last = await _deliver(task, activities, first.position)
         assert last.outcome == "delivered"
         assert receiver.states() == ["SUBMITTED", "FAILED"]
 
@@ -125,14 +125,11 @@ async def _deliver(
     activities: PushActivities,
     position: LogPosition | None = None,
     *,
-    closing: bool = False,
     heartbeat: Callable[..., None] | None = None,
 ) -> DeliverResult:
     """Make one delivery, as a worker does on behalf of a delivery workflow."""
     begin = position or LogPosition(task.run_id)
-    given = DeliverInput(
-        task.task_id, task.run_id, CONFIG, since=1, position=begin, closing=closing
-    )
+    given = DeliverInput(task.task_id, task.run_id, CONFIG, since=1, position=begin)
     environment = ActivityEnvironment(task.client)
     environment.on_heartbeat = heartbeat or environment.on_heartbeat
     return await within(20, environment.run(activities.deliver, given), what="the delivery")
@@ -140,6 +137,6 @@ async def _deliver(
 
 async def _log_end(task: Submitted, activities: PushActivities) -> str:
     """Ask for the end of the log in the same way."""
-    given = LogEndInput(task.task_id, task.run_id, number=1)
+    given = PushStart(task.task_id, task.run_id, number=1)
     running = ActivityEnvironment(task.client).run(activities.log_end, given)
     return (await within(20, running, what="the end of the log")).end

@@ -18,6 +18,7 @@ from a2a.types import (
     SendMessageRequest,
     Task,
     TaskPushNotificationConfig,
+    TaskState,
 )
 from temporalio import workflow
 from temporalio.client import Client
@@ -71,12 +72,19 @@ class Flow:
             case "ask":
                 decision = await self.task.require_approval("Go on?")
                 return f"went on: {bool(decision)}"
+            case "act":
+                await workflow.execute_activity(
+                    measure, "x", start_to_close_timeout=timedelta(seconds=10)
+                )
+                return "acted"
             case _:
                 return "at once"
 
 
 @asynccontextmanager
-async def flows(temporal: TemporalServer) -> AsyncGenerator[TemporalRequestHandler]:
+async def flows(
+    temporal: TemporalServer, *, slots: int | None = None
+) -> AsyncGenerator[TemporalRequestHandler]:
     """A handler and a worker for Flow; afterwards all that ran is replayed."""
     client = await temporal.client()
     queue = f"flows-{uuid.uuid4().hex[:8]}"
@@ -89,7 +97,12 @@ async def flows(temporal: TemporalServer) -> AsyncGenerator[TemporalRequestHandl
         options=HandlerOptions(agent=queue, push=PUSH),
     )
     async with Worker(
-        client, task_queue=queue, workflows=[Flow], activities=[measure], plugins=[plugin]
+        client,
+        task_queue=queue,
+        workflows=[Flow],
+        activities=[measure],
+        plugins=[plugin],
+        max_concurrent_activities=slots,
     ):
         try:
             yield handler
@@ -173,6 +186,19 @@ async def test_hanging_receivers_take_no_more_slots_than_allowed(
         await well.told("COMPLETED")
         assert hanging.most_at_once <= PUSH.concurrency
         await eventually(lambda: len(hanging.seen) >= 5, within=30, what="a turn for each")
+
+
+async def test_hanging_receivers_take_no_slot_of_the_users_activities(
+    temporal: TemporalServer,
+) -> None:
+    async with flows(temporal, slots=1) as handler, hook() as hanging:
+        hanging.script = lambda _: NEVER
+        await send(handler, "ask", hanging)
+        await send(handler, "ask", hanging)
+        await hanging.asked(2)
+        task = await send(handler, "act", hanging)
+        assert task.status.state == TaskState.TASK_STATE_COMPLETED, task
+        assert not hanging.taken
 
 
 async def test_a_workflow_that_knows_nothing_of_a2a_cannot_push(

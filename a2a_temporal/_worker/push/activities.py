@@ -20,10 +20,9 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
 from a2a_temporal import errors
-from a2a_temporal._gateway import Gateway
+from a2a_temporal._gateway import CALL_TIMEOUT, Gateway, is_missing_workflow
 from a2a_temporal._log import wire
-from a2a_temporal._log.state import PushConfig
-from a2a_temporal._net import UrlGuard, UrlRefusedError
+from a2a_temporal._net import UrlGuard
 from a2a_temporal._push_options import PushOptions
 from a2a_temporal._reading.position import LogPosition
 from a2a_temporal._worker.push.contract import (
@@ -31,9 +30,8 @@ from a2a_temporal._worker.push.contract import (
     DeliverInput,
     DeliverResult,
     LogEnd,
-    LogEndInput,
-    Outcome,
     PushEnd,
+    PushStart,
     configs_of,
     parse_deliveries,
 )
@@ -43,14 +41,13 @@ from a2a_temporal._worker.push.notifications import (
     NotificationLogs,
     present_configs,
 )
-from a2a_temporal._worker.push.request import NotDeliveredError, Receiver, new_connection
+from a2a_temporal._worker.push.request import NotDeliveredError, Receiver, connected
 
 logger = logging.getLogger("a2a_temporal.push")
 
 _BEAT_SECONDS = 2.0
 _WAIT_SECONDS = 10.0
 _SHORTEST_WAIT = 0.05
-_SHORT_RPC = timedelta(seconds=10)
 _BUSY_PAUSE = timedelta(seconds=2)
 _SOON = timedelta(milliseconds=1)
 
@@ -90,12 +87,12 @@ class PushActivities:
             ) from None
 
     @activity.defn(name=wire.PUSH_LOG_END_ACTIVITY)
-    async def log_end(self, given: LogEndInput) -> LogEnd:
-        """Read the log to its end and say what end it is."""
+    async def log_end(self, start: PushStart) -> LogEnd:
+        """Read the log after a delivery workflow's own run to its end, and say what end it is."""
         client = activity.client()
-        log = await self._logs.read(client, given.task_id, run_ids=[given.run_id])
+        log = await self._logs.read(client, start.task_id, run_ids=[start.run_id])
         configs = configs_of(log.state)
-        if log.continued and not (log.closed and await _is_last(client, given)):
+        if log.continued and not (log.closed and await _is_last(client, start)):
             return LogEnd(configs, "continued")
         return LogEnd(configs, "closed" if log.closed else "open")
 
@@ -114,7 +111,7 @@ class PushActivities:
                 return PushEnd()
             raise
         # Terminated by an operator: it still answers what it knew.
-        known = await workflow.query(wire.PUSH_QUERY, rpc_timeout=_SHORT_RPC)
+        known = await workflow.query(wire.PUSH_QUERY, rpc_timeout=CALL_TIMEOUT)
         return PushEnd(parse_deliveries(cast("list[dict[str, Any]]", known)))
 
     @contextlib.contextmanager
@@ -140,9 +137,10 @@ class PushActivities:
 
     async def _deliver(self, given: DeliverInput, progress: "_Progress") -> DeliverResult:
         """Deliver what the log holds, and what it gets while the task is at work."""
-        attempt: _Attempt | None = None
+        receiver: Receiver | None = None
         end: LogPosition | None = None
         began = time.monotonic()
+        until = began + ATTEMPT_SECONDS
         async with contextlib.AsyncExitStack() as connections:
             while True:
                 log = await self._read(given, progress.position)
@@ -153,16 +151,47 @@ class PushActivities:
                     return DeliverResult("deleted", progress.position)
                 # Both at once: others read on in the same log while this one sends.
                 notifications, end = log.pending(push, progress.position), log.next
-                if notifications:
-                    if attempt is None or attempt.push != push:
-                        attempt = _Attempt(self._options, self._guard, push, given, progress)
-                        await connections.enter_async_context(attempt)
-                    outcome = await attempt.deliver(notifications, began + ATTEMPT_SECONDS)
-                    if outcome != "delivered":
-                        return DeliverResult(outcome, progress.position)
+                try:
+                    for notification in notifications:
+                        if activity.is_worker_shutdown() or time.monotonic() > until:
+                            return DeliverResult("more", progress.position)
+                        if receiver is None or receiver.config != push.config:
+                            connecting = connected(push.config, self._guard, self._options)
+                            receiver = await connections.enter_async_context(connecting)
+                        await _to_the_end(progress.send(notification, receiver))
+                except NotDeliveredError as failure:
+                    self._note_failure(failure, given, progress)
+                    return DeliverResult("more", progress.position)
                 if not await self._grown(log, began + _WAIT_SECONDS):
                     ended = log.closed and not log.continued
                     return DeliverResult("delivered", end, configs_of(log.state) if ended else None)
+
+    def _note_failure(
+        self, failure: NotDeliveredError, given: DeliverInput, progress: "_Progress"
+    ) -> None:
+        """Fail the attempt, unless it has delivered something, which must not be sent again."""
+        logger.info(
+            "Push config %s of task %s, attempt %d: %s",
+            given.config_id,
+            given.task_id,
+            activity.info().attempt,
+            failure,
+        )
+        if progress.position != given.position:
+            return
+        progress.failures += 1
+        progress.beat()
+        most = self._options.maximum_attempts
+        final = failure.final or (most is not None and progress.failures >= most)
+        pause = failure.retry_after
+        raise ApplicationError(
+            str(failure),
+            type=errors.PUSH_GIVEN_UP if final else errors.PUSH_FAILED,
+            non_retryable=final,
+            next_retry_delay=min(pause, self._options.maximum_interval) if pause else None,
+            # Receivers fail; that is no news of the worker. The line above says what is to be said.
+            category=ApplicationErrorCategory.BENIGN,
+        ) from None
 
     async def _grown(self, log: NotificationLog, until: float) -> bool:
         """Wait until the log of a task that is at work has grown; says whether it has.
@@ -208,9 +237,13 @@ class _Progress:
     position: LogPosition
     failures: int = 0
 
+    async def send(self, notification: Notification, receiver: Receiver) -> None:
+        await receiver.send(notification)
+        self.position = notification.after
+        self.beat()
+
     def beat(self) -> None:
-        position = self.position
-        activity.heartbeat([position.run_id, position.event_id, position.index], self.failures)
+        activity.heartbeat(str(self.position), self.failures)
 
     @contextlib.asynccontextmanager
     async def beating(self) -> AsyncGenerator[None]:
@@ -228,103 +261,21 @@ class _Progress:
             beating.cancel()
 
 
-class _Attempt:
-    """One attempt to deliver to one receiver; holds its connection."""
+async def _to_the_end(sending: Coroutine[Any, Any, None]) -> None:
+    """Let a canceled attempt finish the notification under way, so that it is sent once.
 
-    def __init__(
-        self,
-        options: PushOptions,
-        guard: UrlGuard,
-        push: PushConfig,
-        given: DeliverInput,
-        progress: _Progress,
-    ) -> None:
-        self.push = push
-        self._options = options
-        self._guard = guard
-        self._given = given
-        self._progress = progress
-        self._stopping = False
-        self._connection = contextlib.AsyncExitStack()
-        self._receiver: Receiver | None = None
-
-    async def __aenter__(self) -> "_Attempt":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._connection.aclose()
-
-    async def deliver(self, notifications: list[Notification], until: float) -> Outcome:
-        """Send notifications, until the time is over at the latest."""
-        try:
-            return await self._to_the_end(self._send(notifications, until))
-        except UrlRefusedError as refusal:
-            # Read by operators alone, who may know why.
-            why = f" ({refusal.__cause__})" if refusal.__cause__ else ""
-            return self._failed(NotDeliveredError(f"not sent: {refusal}{why}"))
-        except NotDeliveredError as failure:
-            return self._failed(failure)
-
-    async def _to_the_end(self, sending: Coroutine[Any, Any, Outcome]) -> Outcome:
-        """Let a canceled attempt finish the notification under way, so that it is sent once.
-
-        Not when the worker shuts down: it has waited already.
-        """
-        task = asyncio.create_task(sending)
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            self._stopping = True
-            if _is_shutdown():
-                task.cancel()
-                await asyncio.wait([task])
-                raise
-            return await task
-
-    async def _send(self, notifications: list[Notification], until: float) -> Outcome:
-        receiver = await self._connected()
-        for notification in notifications:
-            if self._stopping or activity.is_worker_shutdown() or time.monotonic() > until:
-                return "more"
-            await receiver.send(notification)
-            self._progress.position = notification.after
-            self._progress.beat()
-        return "more" if self._stopping else "delivered"
-
-    async def _connected(self) -> Receiver:
-        if self._receiver is None:
-            config = self.push.config
-            destination = await self._guard.check(config.url)
-            connection = await self._connection.enter_async_context(new_connection(destination))
-            self._receiver = Receiver(config, destination, self._options, connection)
-        return self._receiver
-
-    def _failed(self, failure: NotDeliveredError) -> Outcome:
-        """End a failed attempt; what it delivered before must not be delivered again."""
-        logger.info(
-            "Push config %s of task %s, attempt %d: %s",
-            self._given.config_id,
-            self._given.task_id,
-            activity.info().attempt,
-            failure,
-        )
-        if self._progress.position != self._given.position:
-            return "more"
-        if self._stopping:
-            raise asyncio.CancelledError
-        self._progress.failures += 1
-        self._progress.beat()
-        most = self._options.maximum_attempts
-        final = failure.final or (most is not None and self._progress.failures >= most)
-        pause = failure.retry_after
-        raise ApplicationError(
-            str(failure),
-            type=errors.PUSH_GIVEN_UP if final else errors.PUSH_FAILED,
-            non_retryable=final,
-            next_retry_delay=min(pause, self._options.maximum_interval) if pause else None,
-            # Receivers fail; that is no news of the worker. The line above says what is to be said.
-            category=ApplicationErrorCategory.BENIGN,
-        ) from None
+    Not when the worker shuts down: it has waited already.
+    """
+    task = asyncio.create_task(sending)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if _is_shutdown():
+            task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # of no interest to a delivery that is canceled
+        raise
 
 
 def _resumed(position: LogPosition) -> _Progress:
@@ -332,9 +283,8 @@ def _resumed(position: LogPosition) -> _Progress:
     details = activity.info().heartbeat_details
     if not details:
         return _Progress(position)
-    run_id, event_id, index = details[0]
-    failures = int(details[1]) if len(details) > 1 else 0
-    return _Progress(LogPosition(run_id, int(event_id), int(index)), failures)
+    text, failures = details
+    return _Progress(LogPosition.parse(text) or position, failures)
 
 
 def _is_shutdown() -> bool:
@@ -347,13 +297,12 @@ def _distinct(*run_ids: str) -> list[str]:
     return list(dict.fromkeys(run_ids))
 
 
-async def _is_last(client: Client, given: LogEndInput) -> bool:
+async def _is_last(client: Client, start: PushStart) -> bool:
     """Say whether no delivery workflow follows, because the task's next run never got to it."""
-    following = wire.push_workflow_id(given.task_id, given.number + 1)
     try:
-        await Gateway(client, timeout=_SHORT_RPC).describe(following)
+        await Gateway(client).describe(wire.push_workflow_id(start.task_id, start.number + 1))
     except RPCError as error:
-        if error.status == RPCStatusCode.NOT_FOUND:
+        if is_missing_workflow(error):
             return True
         raise
     return False

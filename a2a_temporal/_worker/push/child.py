@@ -45,7 +45,6 @@ class PushChild:
         self._started = False
         self._orphaned = False
         self._running: asyncio.Task[None] | None = None
-        self._settling: asyncio.Task[None] | None = None
         _children[workflow.info().run_id] = self
         workflow.register_random_seed_callback(self._note_reset)
         self.notify()
@@ -69,15 +68,7 @@ class PushChild:
 
     async def settle(self) -> None:
         """Wait until the child exists. A cancel stops only the waiting."""
-        while not self.settled:
-            if self._settling is None or self._settling.done():
-                self._settling = asyncio.create_task(self._settle())
-            await asyncio.shield(self._settling)
-
-    async def _settle(self) -> None:
-        await workflow.wait_condition(lambda: self._started)
-        if self._orphaned:
-            await self._replace()
+        await workflow.wait_condition(lambda: self.settled)
 
     async def _run(self) -> None:
         await self._start()
@@ -87,7 +78,6 @@ class PushChild:
             rest = NOTIFY_INTERVAL - (workflow.now() - last)
             if rest > timedelta(0):
                 await asyncio.sleep(rest.total_seconds())
-            await workflow.wait_condition(lambda: self._started)
             last = workflow.now()
             self._notified = self._grown
             if self._orphaned:

@@ -89,7 +89,6 @@ class DeliverInput:
     config_id: str
     since: int
     position: LogPosition
-    closing: bool = False
 
 
 Outcome = Literal["delivered", "more", "deleted"]
@@ -108,15 +107,6 @@ class DeliverResult:
     outcome: Outcome
     position: LogPosition
     closed: Configs | None = None
-
-
-@dataclass(frozen=True)
-class LogEndInput:
-    """Input of the activity that reads how the log goes on after a delivery workflow's own run."""
-
-    task_id: str
-    run_id: str
-    number: int
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import contextlib
 import json
 import ssl
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
@@ -26,7 +26,7 @@ from a2a.types.a2a_pb2 import (
 )
 
 from a2a_temporal._log.protojson import StreamEvent, to_json
-from a2a_temporal._net import Destination
+from a2a_temporal._net import Destination, UrlGuard, UrlRefusedError
 from a2a_temporal._push_options import PushOptions
 from a2a_temporal._worker.push.notifications import Notification, child_traceparent
 from a2a_temporal.push import ID_HEADER, sign
@@ -215,6 +215,24 @@ class Receiver:
     ) -> NotDeliveredError:
         text = f"{self.destination.host} {what}"
         return NotDeliveredError(text, final=final, retry_after=retry_after)
+
+
+@contextlib.asynccontextmanager
+async def connected(
+    config: TaskPushNotificationConfig, guard: UrlGuard, options: PushOptions
+) -> AsyncGenerator[Receiver]:
+    """Check where a config leads to, and keep a connection to there.
+
+    Raises:
+        NotDeliveredError: Nothing may be sent there; the text is for operators.
+    """
+    try:
+        destination = await guard.check(config.url)
+    except UrlRefusedError as refusal:
+        why = f" ({refusal.__cause__})" if refusal.__cause__ else ""
+        raise NotDeliveredError(f"not sent: {refusal}{why}") from refusal
+    async with new_connection(destination) as connection:
+        yield Receiver(config, destination, options, connection)
 
 
 def new_connection(

@@ -38,7 +38,6 @@ with workflow.unsafe.imports_passed_through():
         DeliverResult,
         Delivery,
         LogEnd,
-        LogEndInput,
         PushEnd,
         PushStart,
     )
@@ -259,7 +258,6 @@ class PushWorkflow:
                 config_id=delivery.config_id,
                 since=delivery.since,
                 position=delivery.position,
-                closing=self._closing,
             ),
             result_type=DeliverResult,
             task_queue=wire.push_task_queue(workflow.info().task_queue),
@@ -360,7 +358,7 @@ class PushWorkflow:
             return LogEnd(self._closed, "closed")
         return await workflow.execute_local_activity(
             wire.PUSH_LOG_END_ACTIVITY,
-            LogEndInput(self._start.task_id, self._start.run_id, self._start.number),
+            self._start,
             result_type=LogEnd,
             start_to_close_timeout=_SHORT_ACTIVITY,
             summary="Read the end of the log",
