@@ -46,13 +46,13 @@ class WrongAgentWorkflow:
 
     @workflow.init
     def __init__(self, start: TaskStart) -> None:
-        log = TaskLog(start)
-        self._turns = AgentLoop(log, log.inbox, continue_as_new=lambda: None)
+        self._log = TaskLog(start)
+        self._turns = AgentLoop(self._log)
 
     @workflow.run
     async def run(self, start: TaskStart) -> None:
         await workflow.sleep(1)
-        await self._turns.run()
+        await self._turns.run(self._log.inbox)
 
 
 @activity.defn

@@ -1,4 +1,4 @@
-"""Run an ``AgentExecutor`` for a task: one activity for each client message, in order."""
+"""The agent loop: run an ``AgentExecutor`` for a task, one activity for each message, in order."""
 
 import asyncio
 import contextlib
@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import timedelta
+from enum import Enum
 from typing import Any
 
 from temporalio import workflow
@@ -42,84 +43,135 @@ _CANCEL_HOOK_REST = timedelta(seconds=10)
 """What the hook's activity may take for reading the log and publishing."""
 
 
+class Phase(Enum):
+    """What the agent of a task is doing."""
+
+    IDLE = "idle"
+    """No turn is under way; the next message is the next turn."""
+    WORKING = "working"
+    """A turn is under way."""
+    STOPPING = "stopping"
+    """The agent is canceled, and its turn, if there is one, has not ended yet."""
+    CLEANING_UP = "cleaning up"
+    """The agent's ``cancel()`` runs outside of a turn."""
+    GIVEN_UP = "given up"
+    """The workflow's code has canceled the agent, and has given it no turn since."""
+    ENDED = "ended"
+    """The agent has stopped, because its task is about to become CANCELED."""
+
+
 class AgentLoop:
-    """The turns of one task's agent.
+    """Runs the turns of a task's agent; owns what is known of the agent beside the log.
 
     Args:
         log: The task's log.
-        inbox: Where the messages wait that the agent is to handle.
-        continue_as_new: Lets a new run take over, or returns where none may.
 
     Attributes:
-        failure: What Temporal says of the turn that failed the task, if one did.
-        running: A turn is under way.
-        cleaning: The agent's ``cancel()`` is under way, outside of a turn.
+        phase: What the agent is doing.
+        turn: The turn that the agent was given last; 0 once it was given up. After a reset the log
+            may hold later turns, which Temporal has written into it again.
     """
 
-    def __init__(
+    def __init__(self, log: TaskLog) -> None:
+        self._log = log
+        self._options = agent_options()
+        self._inbox: deque[ReceivedMessage] = deque()
+        self._turns: asyncio.Task[None] | None = None
+        carried = log.state.start.snapshot or {}
+        self.turn, given_up = carried.get("agent", [log.state.turn, False])
+        self.phase: Phase = Phase.GIVEN_UP if given_up else Phase.IDLE
+        self._then = Phase.IDLE  # what the phase becomes when the agent has stopped
+
+    @property
+    def carried(self) -> list[Any]:
+        """What the next run of the workflow must know."""
+        return [self.turn, self.phase is Phase.GIVEN_UP]
+
+    @property
+    def active(self) -> bool:
+        """True while code of the agent may run."""
+        return self.phase in (Phase.WORKING, Phase.STOPPING, Phase.CLEANING_UP)
+
+    @property
+    def stopping(self) -> bool:
+        """True while the agent is being canceled."""
+        return self.phase in (Phase.STOPPING, Phase.CLEANING_UP)
+
+    @property
+    def asks(self) -> TaskState | None:
+        """The state in which the agent waits for the client; None while it does not."""
+        asked = self._log.state.checkpoint.asked
+        if not asked or self._log.state.turn != self.turn:
+            return None
+        auth = TaskState.TASK_STATE_AUTH_REQUIRED
+        return auth if asked == auth else TaskState.TASK_STATE_INPUT_REQUIRED
+
+    async def run(
         self,
-        log: TaskLog,
         inbox: deque[ReceivedMessage],
         *,
-        continue_as_new: Callable[[], None],
+        continue_as_new: Callable[[], None] = lambda: None,
     ) -> None:
-        self.failure: ActivityError | None = None
-        self._cancel_requested = False
-        self._agent_told = False
-        self._options = agent_options()
-        self._log = log
-        self._inbox = inbox
-        self._continue_as_new = continue_as_new
-        self.running = False
-        self.cleaning = False
-        self._turns: asyncio.Task[None] | None = None
-
-    async def run(self) -> None:
         """Run turns until the task has ended; a cancel is let through once the agent has stopped.
 
         An agent that has ended the task otherwise by then was not canceled.
+
+        Args:
+            inbox: The messages for the agent.
+            continue_as_new: Lets a new run take over, or returns where none may.
+
+        Raises:
+            ActivityError: The turn that failed the task, which is FAILED.
         """
-        turns = self._turns = asyncio.create_task(self._run_turns())
+        self._inbox = inbox
+        turns = self._turns = asyncio.create_task(self._run_turns(continue_as_new))
         try:
             await asyncio.shield(turns)
         except asyncio.CancelledError:
-            await self._cancel(turns)
-            self._log.agent_turn = 0
-            self._log.agent_given_up = True
+            if not self.stopping and self.phase is not Phase.ENDED:
+                await self._stop(turns, Phase.GIVEN_UP)
             state = self._log.state
             if not state.terminal or state.task.status.state == TaskState.TASK_STATE_CANCELED:
                 raise
-        else:
-            if self._cancel_requested and not self._log.state.terminal:
-                raise asyncio.CancelledError  # whoever has called this is to end as well
+            if not turns.cancelled():
+                turns.result()
+        if not self._log.state.terminal:
+            raise asyncio.CancelledError  # stop() has ended the loop: its caller is to end as well
 
     async def stop(self) -> None:
-        """Stop the turn that is under way, unless that was begun, and wait until it has ended."""
-        if self._turns is not None:
-            self._request_cancel(self._turns)
-        await workflow.wait_condition(lambda: not self.running)
-
-    async def clean_up(self) -> None:
-        """Let an agent without a turn clean up, unless it has, and wait until it is through."""
+        """Stop the agent, unless it has, because its task is about to become CANCELED."""
+        if self.stopping:
+            self._then = Phase.ENDED
+            await workflow.wait_condition(lambda: not self.stopping)
         turns = self._turns
-        if turns is None or self.running or self._log.state.terminal:
-            return
-        unaware = not self._agent_told and (self._cancel_requested or not turns.done())
-        if unaware or self.cleaning:
-            self._log.ending = True
-            self._request_cancel(turns)
-            # The call of run() that this ends may be the one that sees to it.
-            await workflow.wait_condition(lambda: turns.done() and not self.cleaning)
-            await self._tell()
+        if turns is not None and not turns.done() and not self._log.state.terminal:
+            await self._stop(turns, Phase.ENDED)
 
-    def _request_cancel(self, turns: "asyncio.Task[None]") -> None:
-        if not self._cancel_requested:
-            self._cancel_requested = True
-            turns.cancel()
+    async def _stop(self, turns: "asyncio.Task[None]", then: Phase) -> None:
+        """Cancel the loop, and let an agent that does not learn of it by its turn clean up."""
+        self.phase, self._then = Phase.STOPPING, then
+        turns.cancel()
+        try:
+            while not turns.done():
+                # One more cancel would abandon the turn that stops already.
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait([turns])
+            unaware = turns.cancelled() or turns.exception() is not None
+            if unaware and not self._log.state.terminal:
+                self.phase = Phase.CLEANING_UP
+                await self._run_cancel_hook()
+        finally:
+            self.phase = self._then
+            if self.phase is Phase.GIVEN_UP:
+                self.turn = 0
 
-    async def _run_turns(self) -> None:
+    async def _run_turns(self, continue_as_new: Callable[[], None]) -> None:
+        """Run turns until the task has ended, or the agent has been stopped in one.
+
+        Ends by a ``CancelledError`` where the agent does not know that it is canceled.
+        """
         held_back = self._held_back()
-        while not self._log.state.terminal and not self._cancel_requested:
+        while not self._log.state.terminal:
             await workflow.wait_condition(
                 lambda held=held_back: (
                     self._log.state.terminal or bool(self._inbox) or (held and not self._log.inbox)
@@ -133,47 +185,23 @@ class AgentLoop:
                 self._log.emit_status(TaskState.TASK_STATE_COMPLETED)
                 return
             threshold = await self._run_turn(self._inbox.popleft())
+            if self.stopping:
+                return
             held_back = self._held_back()
             if self._log.continue_as_new_due(threshold):
-                await self._switch()
-
-    async def _switch(self) -> None:
-        """Let a new run take over, unless the task is too large to be carried over."""
-        await self._log.settle()
-        if not self._log.state.terminal:
-            with contextlib.suppress(errors.PublicError):
-                self._continue_as_new()
-
-    async def _cancel(self, turns: "asyncio.Task[None]") -> None:
-        # A turn that stops already would be given up by a second cancel.
-        if not (self._cancel_requested and self.running):
-            turns.cancel()
-        self._cancel_requested = True
-        while not turns.done():
-            # Of the task, as the author's code has given the agent up: it stops already.
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait([turns])
-        # A turn that was just over has not told its agent.
-        await self._tell()
-
-    async def _tell(self) -> None:
-        """Let the agent clean up, unless it was told already or has ended the task."""
-        if self._agent_told or self._log.state.terminal:
-            return
-        self._agent_told = self.cleaning = True
-        try:
-            await self._run_cancel_hook()
-        finally:
-            self.cleaning = False
+                # A task that is too large to be carried over stays in its run.
+                await self._log.settle()
+                if not self._log.state.terminal:
+                    with contextlib.suppress(errors.PublicError):
+                        continue_as_new()
 
     async def _run_turn(self, received: ReceivedMessage) -> int | None:
         """Run one turn; returns after how much history a new run is to take over."""
-        turn = self._log.agent_turn = self._turn_number()
-        self._log.agent_given_up = False
+        turn = self.turn = self._turn_number()
         # After a reset the log may hold attempts that this run has yet to make.
         attempts = self._spoken(turn)
         worked, credited, left = 0.0, 0, self._options.maximum_attempts
-        self.running = True
+        self.phase = Phase.WORKING
         try:
             while True:
                 turn_input = self._turn_input(received, turn, attempts, worked)
@@ -182,8 +210,9 @@ class AgentLoop:
                     self._end_unsaid(turn)
                     return threshold
                 except ActivityError as error:
-                    if self._cancel_requested or self._log.state.terminal:
-                        self._agent_told = self._cancel_requested and self._heard(error)
+                    if self.stopping and not self._heard(error):
+                        raise asyncio.CancelledError from error
+                    if self.stopping or self._log.state.terminal:
                         return None
                     attempts = max(attempts + left, self._spoken(turn))
                     worked = _worked(error) or worked
@@ -194,11 +223,11 @@ class AgentLoop:
                     excused = self._lost_waiting(turn) if _may_try_again(error) else credited
                     left, credited = excused - credited, excused
                     if not left:
-                        self.failure = error
                         self._log.emit_status(TaskState.TASK_STATE_FAILED, client_text(error))
-                        return None
+                        raise
         finally:
-            self.running = False
+            if self.phase is Phase.WORKING:
+                self.phase = Phase.IDLE
 
     def _heard(self, error: ActivityError) -> bool:
         """Say whether an attempt was at work that a cancel could reach, so that its agent knows."""
@@ -223,7 +252,7 @@ class AgentLoop:
         """
         state = self._log.state
         over = state.turn > turn or (state.turn == turn and state.turn_done)
-        if over or state.terminal or self._cancel_requested or self._inbox:
+        if over or state.terminal or self.stopping or self._inbox:
             return
         # The author's code may ask as well, in whose words the agent has said nothing.
         asks = state.turn == turn and bool(state.checkpoint.asked)
@@ -236,7 +265,7 @@ class AgentLoop:
         The author's code may take those, and then the task ends without a further turn.
         """
         state = self._log.state
-        over = state.turn_done and state.turn == self._log.agent_turn
+        over = state.turn_done and state.turn == self.turn
         asked = state.interrupted or state.checkpoint.asked
         return over and not state.terminal and not asked
 
@@ -266,20 +295,20 @@ class AgentLoop:
             cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
             summary=f"Turn {turn_input.turn}",
         )
-        if await self._left(turn_input.turn, attempts):
-            self._agent_told = self._cancel_requested
+        if await self._completes_early(turn_input.turn, attempts):
             return None
         threshold = await attempts
-        return (
-            threshold if isinstance(threshold, int) else None
-        )  # an operator completes with anything
+        if self.stopping:
+            raise asyncio.CancelledError
+        # An operator may complete it by hand, with anything.
+        return threshold if isinstance(threshold, int) else None
 
-    async def _left(self, turn: int, attempts: "asyncio.Task[Any]") -> bool:
-        """Wait for a turn's end; True when its agent has left with the last word said.
+    async def _completes_early(self, turn: int, attempts: "asyncio.Task[Any]") -> bool:
+        """Wait for a turn's end; True when it has ended before its activity completes.
 
-        Its activity then sends no completion of its own (see ``agent_activity``): the entry that
+        The activity then sends no completion of its own (see ``AsyncCompletions``): the entry that
         ends the task saves a workflow task, and the client's answer is in the log already. A
-        canceled turn's activity leaves when it has to wait for a thread that cannot be stopped.
+        canceled turn ends so when it has to wait for a thread that cannot be stopped.
         """
         state = self._log.state
 

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from a2a.types.a2a_pb2 import TaskState
@@ -28,17 +28,16 @@ class AgentWorkflow:
     @workflow.init
     def __init__(self, start: TaskStart) -> None:
         self._log = TaskLog(start)
-        self._turns = AgentLoop(
-            self._log,
-            self._log.inbox,
-            continue_as_new=lambda: self._log.continue_as_new(self._log.inbox),
-        )
+        self._agent = AgentLoop(self._log)
 
     @workflow.run
     async def run(self, start: TaskStart) -> dict[str, Any]:
         """Run the turns, then close the workflow the way the task ended."""
+        failure: ActivityError | None = None
         try:
-            await self._turns.run()
+            await self._agent.run(self._log.inbox, continue_as_new=self._continue_as_new)
+        except ActivityError as error:
+            failure = error
         except asyncio.CancelledError:
             if not self._log.state.terminal:
                 self._log.emit_status(TaskState.TASK_STATE_CANCELED)
@@ -49,5 +48,8 @@ class AgentWorkflow:
         if state == TaskState.TASK_STATE_FAILED:
             raise ApplicationError(
                 "The A2A task failed", type=errors.TASK_FAILED, non_retryable=True
-            ) from self._turns.failure
+            ) from failure
         return {"state": state_name(state)}
+
+    def _continue_as_new(self) -> None:
+        self._log.continue_as_new(self._log.inbox, also={"agent": self._agent.carried})

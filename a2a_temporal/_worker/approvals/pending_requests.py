@@ -44,6 +44,7 @@ with workflow.unsafe.imports_passed_through():
         rule_record,
     )
     from a2a_temporal._log.reserved import is_reserved
+    from a2a_temporal._worker.agent.loop import AgentLoop, Phase
     from a2a_temporal._worker.approvals.current_details import current_details
     from a2a_temporal._worker.approvals.details import changes_between, like_asked, validated
     from a2a_temporal._worker.approvals.pending_request import (
@@ -65,15 +66,17 @@ class PendingRequests:
 
     Args:
         log: The task's log.
+        agent: The task's agent, which may ask as well.
 
     Attributes:
         messages: Messages of clients that answer nothing.
         asked: How many requests there have been, in all runs.
     """
 
-    def __init__(self, log: TaskLog) -> None:
+    def __init__(self, log: TaskLog, agent: AgentLoop) -> None:
         self.messages: deque[ReceivedMessage] = deque()
         self._log = log
+        self._agent = agent
         self._pending: list[PendingRequest] = []
         # Answers that came by signals of their own, each with its place among all that has come.
         self._signals: deque[tuple[int, Answer | RefusedError]] = deque()
@@ -390,7 +393,7 @@ class PendingRequests:
     def _outdated(self) -> bool:
         """Say whether the task's status hides what is asked, or shows what no longer is."""
         log = self._log.state
-        if log.terminal or self._log.ending:
+        if log.terminal or self._agent.phase is Phase.ENDED:
             return False
         shown, ids = self._shown
         status = log.task.status.message
@@ -398,23 +401,23 @@ class PendingRequests:
         ours = ours and is_reserved(status)  # an agent may have used its id
         if self._pending:
             return not ours or ids != self._ids()
-        if self._log.agent_asks is None:
-            return ours or (log.interrupted and self._agent_was_given_up())
+        if self._agent.stopping:
+            return False
+        if self._agent.asks is None:
+            given_up = self._agent.phase is Phase.GIVEN_UP and log.turn > 0
+            return ours or (log.interrupted and given_up)
         if self.messages or self._log.inbox:
             return False  # the agent is about to read an answer
         # The client whose message the author's code has taken waits for the agent's question too.
         return not log.interrupted or log.status_turn < log.turns
 
-    def _agent_was_given_up(self) -> bool:
-        return self._log.agent_given_up and self._log.state.turn > 0
-
     def _ask_again(self) -> None:
         if self._pending:
             self.publish(self._questions())
-        elif self._log.agent_asks is None:
+        elif self._agent.asks is None:
             self.publish("Nothing is asked any more.")
         else:
-            self._ask_for_the_agent(self._log.agent_asks)
+            self._ask_for_the_agent(self._agent.asks)
 
     def _ask_for_the_agent(self, state: TaskState) -> None:
         log = self._log.state

@@ -6,7 +6,6 @@ it starts a child once a run and signals it, a few times a second at most, that 
 
 import asyncio
 import contextlib
-import weakref
 from datetime import timedelta
 from typing import Any
 
@@ -19,13 +18,12 @@ from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log import wire
     from a2a_temporal._log.state import LogState
+    from a2a_temporal._worker.instance import bind, bound
     from a2a_temporal._worker.push.contract import PushStart, configs_of
 
 NOTIFY_INTERVAL = timedelta(milliseconds=250)
 
 _NUMBER = "push_child"
-
-_children: "weakref.WeakValueDictionary[str, PushChild]" = weakref.WeakValueDictionary()
 
 
 class PushChild:
@@ -45,7 +43,7 @@ class PushChild:
         self._started = False
         self._orphaned = False
         self._running: asyncio.Task[None] | None = None
-        _children[workflow.info().run_id] = self
+        bind(self)
         workflow.register_random_seed_callback(self._note_reset)
         self.notify()
 
@@ -158,7 +156,7 @@ class PushInboundInterceptor(WorkflowInboundInterceptor):
 
     async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
         """Run the workflow's code, then wait for the child if one is being started."""
-        child = _children.get(workflow.info().run_id)
+        child = bound(PushChild)
         try:
             result = await super().execute_workflow(input)
         except GeneratorExit:  # dropped from the worker's cache: the run does not close

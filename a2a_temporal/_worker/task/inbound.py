@@ -12,7 +12,7 @@ import sys
 from collections.abc import Awaitable
 from typing import Any
 
-from a2a.types.a2a_pb2 import Part, TaskState
+from a2a.types.a2a_pb2 import Artifact, Part, TaskArtifactUpdateEvent, TaskState
 from temporalio import workflow
 from temporalio.api.common.v1 import Payload
 from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
@@ -29,8 +29,9 @@ from a2a_temporal._log import wire
 from a2a_temporal._log.protojson import from_json, to_json
 from a2a_temporal._reading.decode import LogUnreadableError
 from a2a_temporal._worker.failures import client_text, tellable, text_of
+from a2a_temporal._worker.instance import bound
+from a2a_temporal._worker.task.control import TaskControl, in_handler
 from a2a_temporal._worker.task.outbound import TaskOutboundInterceptor
-from a2a_temporal._worker.task.task_run import TaskRun, current_run, in_handler
 
 _OF_THIS_WORKER = (workflow.NondeterminismError, LogUnreadableError)
 """What another deploy, or another worker, heals: it must keep failing the workflow task."""
@@ -48,20 +49,20 @@ class TaskInboundInterceptor(WorkflowInboundInterceptor):
 
     async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
         """Run the workflow's code and end its task."""
-        run = current_run()
-        if run is None:
+        control = bound(TaskControl)
+        if control is None:
             return await self._calls.below_a_task(input.headers, super().execute_workflow(input))
         code = asyncio.create_task(_contained(super().execute_workflow(input)))
         try:
-            await workflow.wait_condition(lambda: code.done() or run.failure is not None)
+            await workflow.wait_condition(lambda: code.done() or control.failure is not None)
         except asyncio.CancelledError:
             code.cancel()
             await asyncio.wait([code])
-        if run.failure is not None and not code.done():
+        if control.failure is not None and not code.done():
             code.cancel()
             await asyncio.wait([code])
-            return await _fail(run, run.failure)
-        return await _end(run, code, self._calls)
+            return await _fail(control, control.failure)
+        return await _end(control, code, self._calls)
 
     async def handle_signal(self, input: HandleSignalInput) -> None:
         """Run a signal handler; what it raises fails the task, not the workflow task.
@@ -73,24 +74,23 @@ class TaskInboundInterceptor(WorkflowInboundInterceptor):
         in_handler()
         try:
             if input.signal not in wire.TASK_SIGNALS:
-                await _log_first()
+                await self._log_first()
             await super().handle_signal(input)
         except Exception as failure:
-            if not _report(failure):
+            control = bound(TaskControl)
+            if control is None or isinstance(failure, _OF_THIS_WORKER):
                 raise
+            control.failure = failure
 
     async def handle_update_handler(self, input: HandleUpdateInput) -> Any:
         """Run an update handler; what it raises fails the update, not the workflow task.
 
-        It begins behind the signal handlers that came before it and wait for the log. A validator
-        cannot wait: while others may publish, it does not see yet what signals of the same workflow
-        task do.
+        It begins when a signal handler would. A validator cannot wait: while others may publish, it
+        does not see yet what signals of the same workflow task do.
         """
         in_handler()
-        run = current_run()
         try:
-            if run is not None and run.held_signals:
-                await asyncio.sleep(0)
+            await self._log_first()
             return await super().handle_update_handler(input)
         except FailureError:
             raise
@@ -99,24 +99,10 @@ class TaskInboundInterceptor(WorkflowInboundInterceptor):
                 f"{type(failure).__name__}: {text_of(failure)}", type=type(failure).__name__
             ) from tellable(failure)
 
-
-async def _log_first() -> None:
-    run = current_run()
-    if run is None or not run.others_publish:
-        return
-    run.held_signals += 1
-    try:
-        await asyncio.sleep(0)
-    finally:
-        run.held_signals -= 1
-
-
-def _report(failure: Exception) -> bool:
-    run = current_run()
-    if run is None or isinstance(failure, _OF_THIS_WORKER):
-        return False
-    run.failure = failure
-    return True
+    async def _log_first(self) -> None:
+        """Let the log take what has come in this workflow task, if others than the code publish."""
+        if self._calls.under_way:
+            await asyncio.sleep(0)
 
 
 async def _contained(code: Awaitable[Any]) -> Any:
@@ -137,24 +123,26 @@ def _part(payload: Payload) -> Part:
     return part
 
 
-async def _end(run: TaskRun, code: "asyncio.Task[Any]", calls: TaskOutboundInterceptor) -> Any:
+async def _end(
+    control: TaskControl, code: "asyncio.Task[Any]", calls: TaskOutboundInterceptor
+) -> Any:
     canceled = workflow.cancellation_reason() is not None
     if code.cancelled():
         if canceled:
-            return await _cancel(run, calls)
-        return await _fail(run, asyncio.CancelledError("The workflow canceled itself"))
+            return await _cancel(control, calls)
+        return await _fail(control, asyncio.CancelledError("The workflow canceled itself"))
     failure = code.exception()
     if failure is None:
-        forgotten = run.failure or run.forgotten
-        return await (_fail(run, forgotten) if forgotten else _finish(run, code.result()))
+        failure = control.failure or control.never_awaited
+        return await (_fail(control, failure) if failure else _finish(control, code.result()))
     failure = _ungrouped(failure)
-    if isinstance(failure, workflow.ContinueAsNewError) and run.hands_on:
-        return await _switch(run, calls)
-    if isinstance(failure, workflow.NondeterminismError) or _is_of_the_engine(failure):
+    if isinstance(failure, workflow.ContinueAsNewError) and control.next_run is not None:
+        return await _continue_as_new(control, calls)
+    if isinstance(failure, workflow.NondeterminismError) or _is_of_the_sdk(failure):
         raise failure
     if is_cancelled_exception(failure) and canceled:
-        return await _cancel(run, calls)
-    return await _fail(run, failure)
+        return await _cancel(control, calls)
+    return await _fail(control, failure)
 
 
 def _ungrouped(failure: BaseException) -> BaseException:
@@ -166,7 +154,7 @@ def _ungrouped(failure: BaseException) -> BaseException:
     if leaves == [failure]:
         return failure
     failed = [each for each in leaves if not is_cancelled_exception(each)]
-    own = [each for each in failed if not _is_of_the_engine(each)]
+    own = [each for each in failed if not _is_of_the_sdk(each)]
     return [*own, *failed, *leaves][0]
 
 
@@ -176,62 +164,62 @@ def _leaves(failure: BaseException) -> list[BaseException]:
     return [failure]
 
 
-def _is_of_the_engine(failure: BaseException) -> bool:
+def _is_of_the_sdk(failure: BaseException) -> bool:
     """Say whether the SDK itself ends the code: a new run takes over, a deadlock, an eviction."""
     return not isinstance(failure, Exception) and type(failure).__module__.startswith("temporalio")
 
 
-async def _switch(run: TaskRun, calls: TaskOutboundInterceptor) -> None:
+async def _continue_as_new(control: TaskControl, calls: TaskOutboundInterceptor) -> None:
     try:
-        await run.switch()
+        await control.switch()
     except asyncio.CancelledError:
-        await _cancel(run, calls)
+        await _cancel(control, calls)
     except Exception as failure:  # what has come meanwhile does not fit, or may not be dropped
-        await _fail(run, failure)
+        await _fail(control, failure)
 
 
-async def _cancel(run: TaskRun, calls: TaskOutboundInterceptor) -> None:
-    if not run.ended and run.agent_works:
-        await run.stop_agent()
-    await run.clean_up_agent()
+async def _cancel(control: TaskControl, calls: TaskOutboundInterceptor) -> None:
+    await control.agent.stop()
     await calls.stop()
-    if not run.ended:
-        await run.budget.room_for(_STATUS_BYTES)
-        run.cancel()
+    if not control.log.state.terminal:
+        await control.log.budget.room_for(_STATUS_BYTES)
+        control.end(TaskState.TASK_STATE_CANCELED)
     raise asyncio.CancelledError
 
 
-async def _fail(run: TaskRun, failure: BaseException) -> None:
+async def _fail(control: TaskControl, failure: BaseException) -> None:
     workflow.logger.error("The workflow of an A2A task raised %r", failure, exc_info=failure)
-    if not run.ended:
+    log = control.log
+    if not log.state.terminal:
         text = client_text(failure)
-        await run.budget.room_for(_STATUS_BYTES, len(json.dumps(text)))
-        run.fail(text)
-    if run.task.status.state != TaskState.TASK_STATE_FAILED:
-        return
-    raise ApplicationError(
-        "The A2A task failed", type=errors.TASK_FAILED, non_retryable=True
-    ) from tellable(failure)
+        await log.budget.room_for(_STATUS_BYTES, len(json.dumps(text)))
+        control.end(TaskState.TASK_STATE_FAILED, text)
+    if log.state.task.status.state == TaskState.TASK_STATE_FAILED:
+        raise _failed() from tellable(failure)
 
 
-async def _finish(run: TaskRun, result: Any) -> Any:
+async def _finish(control: TaskControl, result: Any) -> Any:
+    log = control.log
     try:
         (payload,) = workflow.payload_converter().to_payloads([result])
         size = len(payload.data)
-        shown = result is not None and not run.ended
-        await run.budget.room_for(_STATUS_BYTES, size, size if shown else 0)
-        if not run.ended:
+        shown = result is not None and not log.state.terminal
+        await log.budget.room_for(_STATUS_BYTES, size, size if shown else 0)
+        if not log.state.terminal:
             if shown:
-                run.add_artifact(
-                    _part(payload), name="result", artifact_id="result", last_chunk=True
-                )
-            run.complete()
-        run.budget.check_payload(size, "The workflow's result")
+                artifact = Artifact(artifact_id="result", name="result", parts=[_part(payload)])
+                log.emit(TaskArtifactUpdateEvent(artifact=artifact, last_chunk=True))
+            control.end(TaskState.TASK_STATE_COMPLETED)
+        log.budget.check_payload(size, "The workflow's result")
     except Exception as failure:  # whatever the user's converter, and what it makes, raise
-        return await _fail(run, failure)
-    state = run.task.status.state
+        return await _fail(control, failure)
+    state = log.state.task.status.state
     if state == TaskState.TASK_STATE_CANCELED and workflow.cancellation_reason() is not None:
         raise asyncio.CancelledError
     if state == TaskState.TASK_STATE_FAILED:
-        raise ApplicationError("The A2A task failed", type=errors.TASK_FAILED, non_retryable=True)
+        raise _failed()
     return result
+
+
+def _failed() -> ApplicationError:
+    return ApplicationError("The A2A task failed", type=errors.TASK_FAILED, non_retryable=True)

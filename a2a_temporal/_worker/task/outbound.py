@@ -28,8 +28,9 @@ from temporalio.worker import (
 )
 
 from a2a_temporal._log import wire
+from a2a_temporal._worker.instance import bound
 from a2a_temporal._worker.options import agent_options
-from a2a_temporal._worker.task.task_run import current_run
+from a2a_temporal._worker.task.control import TaskControl
 from a2a_temporal.errors import PublicError
 
 _StartInput = TypeVar("_StartInput", StartActivityInput, StartLocalActivityInput)
@@ -57,7 +58,7 @@ class TaskOutboundInterceptor(WorkflowOutboundInterceptor):
 
     def __init__(self, next: WorkflowOutboundInterceptor) -> None:
         super().__init__(next)
-        self._under_way: dict[asyncio.Task[Any], None] = {}
+        self._under_way: dict[asyncio.Task[Any], bool] = {}  # whether a cancel stops it
         self._below_a_task = False
 
     async def below_a_task(self, headers: Mapping[str, Payload], code: Awaitable[Any]) -> Any:
@@ -70,9 +71,14 @@ class TaskOutboundInterceptor(WorkflowOutboundInterceptor):
                 await self.stop()
             raise
 
+    @property
+    def under_way(self) -> bool:
+        """True while an activity or child workflow is at work, which may publish."""
+        return bool(self._under_way)
+
     async def stop(self) -> None:
         """Stop what the author's code has called, and wait until it has stopped."""
-        calls = list(self._under_way)
+        calls = [each for each, stops in self._under_way.items() if stops]
         for each in calls:
             each.cancel()
         for each in calls:
@@ -125,7 +131,7 @@ class TaskOutboundInterceptor(WorkflowOutboundInterceptor):
 
     @property
     def _stops(self) -> bool:
-        return self._below_a_task or current_run() is not None
+        return self._below_a_task or bound(TaskControl) is not None
 
     def _noted(
         self,
@@ -135,15 +141,17 @@ class TaskOutboundInterceptor(WorkflowOutboundInterceptor):
         """Start an activity; below a task, a cancel lets go only once it has stopped."""
         if not self._stops:
             return start(input)
-        run = current_run()
-        if run is not None:
-            run.check_asked()
+        control = bound(TaskControl)
+        if control is not None:
+            control.check_asked()
         waits = _waits_for_cancel(input)
         handle = start(input)
         if waits:
             handle = self._until_over(handle, _longest_wait(input))
-        if run is not None:
-            run.note_act(handle)
+        else:
+            self._register(handle, stops=False)
+        if control is not None:
+            control.note_act(handle)
         return handle
 
     def _until_over(self, handle: _Handle, longest: timedelta | None, *attributes: str) -> _Handle:
@@ -151,29 +159,32 @@ class TaskOutboundInterceptor(WorkflowOutboundInterceptor):
         over = asyncio.create_task(_until_over(handle, longest))
         for name in attributes:
             setattr(over, name, getattr(handle, name))
-        self._under_way[over] = None
-        over.add_done_callback(lambda done: self._under_way.pop(done, None))
+        self._register(over, stops=True)
         return cast("_Handle", over)
+
+    def _register(self, handle: "asyncio.Task[Any]", *, stops: bool) -> None:
+        self._under_way[handle] = stops
+        handle.add_done_callback(lambda done: self._under_way.pop(done, None))
 
 
 def _check(values: Sequence[Any], what: str, *, own: bool = False) -> None:
     """Check a call, or only count it where the library itself makes it: that is small."""
-    run = current_run()
-    if run is None or not values:
+    control = bound(TaskControl)
+    if control is None or not values:
         return
     payloads = workflow.payload_converter().to_payloads(values)
     try:
-        run.budget.call([len(payload.data) for payload in payloads], what)
+        control.log.budget.call([len(payload.data) for payload in payloads], what)
     except PublicError:
         if not own:
             raise
 
 
 def _note(*, own: bool = False) -> None:
-    run = current_run()
-    if run is not None and not own:
-        run.check_asked()
-        run.note_act()
+    control = bound(TaskControl)
+    if control is not None and not own:
+        control.check_asked()
+        control.note_act()
 
 
 def _waits_for_cancel(input: StartActivityInput | StartLocalActivityInput) -> bool:

@@ -64,10 +64,6 @@ class TaskLog:
         state: What the log says so far.
         inbox: Client messages nobody has looked at yet.
         arrivals: Numbers what comes into this run, whichever signal brings it.
-        agent_turn: The turn that the agent was given last; 0 once it was given up. After a reset
-            the log may hold later turns, which Temporal has written into it again.
-        agent_given_up: The author's code has canceled the agent, and given it nothing since.
-        ending: The task is about to be CANCELED, and what it last asked needs no taking back.
         budget: What the present workflow task may still emit.
         on_indexed: Called when the task begins to be indexed.
     """
@@ -76,9 +72,6 @@ class TaskLog:
         self.state: LogState = begin(start)
         self.inbox: deque[ReceivedMessage] = deque()
         self.arrivals = itertools.count(1)
-        self.agent_turn = self.state.turn
-        self.agent_given_up = False
-        self.ending = False
         if start.snapshot is None:
             self.inbox.append(ReceivedMessage(self.state.task.history[0], start.request))
         else:
@@ -112,15 +105,6 @@ class TaskLog:
         workflow.upsert_memo({wire.ENTRY_MEMO: {"version": wire.LOG_VERSION, **written}})
         fold(self.state, entry)
         self._folded()
-
-    @property
-    def agent_asks(self) -> TaskState | None:
-        """The state in which the agent waits for the client; None while it does not."""
-        asked = self.state.checkpoint.asked
-        if not asked or self.state.turn != self.agent_turn:
-            return None
-        auth = TaskState.TASK_STATE_AUTH_REQUIRED
-        return auth if asked == auth else TaskState.TASK_STATE_INPUT_REQUIRED
 
     def emit_status(self, state: TaskState, text: str = "") -> None:
         """Write a status with an optional text of the agent's side."""
@@ -166,7 +150,6 @@ class TaskLog:
         """
         carried = snapshot(self.state)
         carried["inbox"] = [[each.message.message_id, each.request] for each in waiting]
-        carried["agent"] = [self.agent_turn, self.agent_given_up]
         carried |= self._push.carried
         carried.update(also or {})
         start = replace(self.state.start, snapshot=carried, carried=author, push_config=None)
@@ -175,7 +158,6 @@ class TaskLog:
         workflow.continue_as_new(start)
 
     def _restore(self, carried: dict[str, Any]) -> None:
-        self.agent_turn, self.agent_given_up = carried.get("agent", [self.state.turn, False])
         history = {message.message_id: message for message in self.state.task.history}
         for message_id, request in carried.get("inbox", []):
             self.inbox.append(ReceivedMessage(history[message_id], request))

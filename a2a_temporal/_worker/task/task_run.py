@@ -4,11 +4,9 @@ import asyncio
 import itertools
 import json
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextvars import ContextVar
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from datetime import timedelta
 from typing import Any, Literal, NoReturn, TypeVar
-from weakref import WeakSet
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
@@ -22,12 +20,9 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log.protojson import from_json
     from a2a_temporal._log.requests import OpenRequest, Record, RequestKind, rule_record
     from a2a_temporal._log.state import TERMINAL_STATES
-    from a2a_temporal._worker.agent.loop import AgentLoop
     from a2a_temporal._worker.approvals import arguments
-    from a2a_temporal._worker.approvals.asking import Asking
     from a2a_temporal._worker.approvals.details import details_of
     from a2a_temporal._worker.approvals.pending_request import PendingRequest, question
-    from a2a_temporal._worker.approvals.pending_requests import PendingRequests
     from a2a_temporal._worker.approvals.policy import (
         Approve,
         Approvers,
@@ -38,16 +33,12 @@ with workflow.unsafe.imports_passed_through():
         rule_of,
         rule_text,
     )
-    from a2a_temporal._worker.failures import misused
-    from a2a_temporal._worker.task.budget import WorkflowTaskBudget
+    from a2a_temporal._worker.task.control import TaskControl
     from a2a_temporal._worker.task.parts import Content, data_of, parts_of, text_of
-    from a2a_temporal._worker.task.task_log import ReceivedMessage, TaskLog
 
 T = TypeVar("T")
 
 _KEYS = uuid.UUID("0b9d1f0c-6f0e-5c55-8a41-6f3f6f1e2b77")
-_RUN_ATTRIBUTE = "_a2a_task_run"
-_handles: ContextVar[bool] = ContextVar("_handles", default=False)
 
 
 class TaskRun:
@@ -74,32 +65,9 @@ class TaskRun:
     """
 
     def __init__(self, start: TaskStart) -> None:
-        if current_run() is not None:
-            raise misused("This workflow makes a second TaskRun. Make one, in @workflow.init.")
-        self._log = TaskLog(start)
-        self._requests = PendingRequests(self._log)
-        self.budget: WorkflowTaskBudget = self._log.budget
-        self.failure: BaseException | None = None
-        self._first: ReceivedMessage | None = None
-        if start.snapshot is None:
-            self._first = self._log.inbox.popleft()
-        else:
-            self._requests.restore(start.snapshot.get("requests", {}))
-            if start.snapshot.get("first"):
-                self._first = ReceivedMessage(self._log.state.task.history[0], start.request)
-            self._put_aside_what_was_said()
-        self._begun = self._done_so_far()
-        self._acted = False
-        self._under_way = 0  # activities that may publish
-        self.held_signals = 0  # handlers of the author's that the guard has wait for the log
-        self._turns: AgentLoop | None = None
-        self.hands_on: bool = False  # a new run is to take over; the guard sees to what it is given
-        self._handed_on: Any = None
-        self._askings: WeakSet[Asking[Any]] = WeakSet()
-        self._serving = asyncio.create_task(self._serve())
-        # The loop is the workflow instance's own. A run id would not do: a replayer in this process
-        # has instances of the same run.
-        setattr(asyncio.get_running_loop(), _RUN_ATTRIBUTE, self)
+        self._control = TaskControl(start)
+        self._log = self._control.log
+        self._requests = self._control.requests
 
     # ------------------------------------------------------------------- read
 
@@ -167,7 +135,7 @@ class TaskRun:
 
         While a request is open, the text is told beside it and the task goes on waiting.
         """
-        self.note_act()
+        self._control.note_act()
         arguments.optional_text("text", text)
         if not self._requests.open_requests:
             self._log.emit_status(TaskState.TASK_STATE_WORKING, text)
@@ -193,7 +161,7 @@ class TaskRun:
             last_chunk: Nothing will be appended after this. By default that is said of an artifact
                 without an ``artifact_id``: it is taken as whole.
         """
-        self.note_act()
+        self._control.note_act()
         if last_chunk is None:
             last_chunk = not artifact_id and not append
         artifact_id = artifact_id or self._unused_artifact_id()
@@ -205,19 +173,19 @@ class TaskRun:
 
     def complete(self, text: str = "") -> None:
         """End the task: COMPLETED. What comes after changes nothing."""
-        self._end(TaskState.TASK_STATE_COMPLETED, text)
+        self._control.end(TaskState.TASK_STATE_COMPLETED, arguments.optional_text("text", text))
 
     def fail(self, text: str) -> None:
         """End the task: FAILED, with a text the client reads."""
-        self._end(TaskState.TASK_STATE_FAILED, text)
+        self._control.end(TaskState.TASK_STATE_FAILED, arguments.optional_text("text", text))
 
     def reject(self, text: str = "") -> None:
         """End the task: REJECTED, the agent will not do it."""
-        self._end(TaskState.TASK_STATE_REJECTED, text)
+        self._control.end(TaskState.TASK_STATE_REJECTED, arguments.optional_text("text", text))
 
     def cancel(self) -> None:
         """End the task: CANCELED."""
-        self._end(TaskState.TASK_STATE_CANCELED)
+        self._control.end(TaskState.TASK_STATE_CANCELED)
 
     # -------------------------------------------------------------------- ask
 
@@ -247,7 +215,7 @@ class TaskRun:
                 return pending.answer
             return json.dumps(pending.answer, sort_keys=True, ensure_ascii=False)
 
-        return self._asking("require_input", ask)
+        return self._control.asking("require_input", ask)
 
     def require_auth(
         self, text: str, *, timeout: timedelta | None = None
@@ -271,7 +239,7 @@ class TaskRun:
                 self._expire(pending, "timeout")
             return pending.message
 
-        return self._asking("require_auth", ask)
+        return self._control.asking("require_auth", ask)
 
     def require_approval(
         self,
@@ -329,7 +297,7 @@ class TaskRun:
             last = await self._escalated(pending, rule, timeout, remind_every)
             return self._decision(pending, last)
 
-        return self._asking("require_approval", ask)
+        return self._control.asking("require_approval", ask)
 
     def run_agent(self, *, carried: Any = None) -> Coroutine[Any, Any, None]:
         """Let the worker's ``AgentExecutor`` handle the task, turn by turn, until it has ended.
@@ -343,7 +311,7 @@ class TaskRun:
         Args:
             carried: What the new run reads from :attr:`carried`, as JSON.
         """
-        return self._asking("run_agent", lambda: self._run_agent(carried))
+        return self._control.asking("run_agent", lambda: self._control.run_agent(carried))
 
     # ------------------------------------------------------------------- next
 
@@ -356,140 +324,17 @@ class TaskRun:
             carried: The author's own state, as JSON; the next run reads it from :attr:`carried`.
 
         Raises:
+            ApplicationError: A request is open, or the agent works.
             PublicError: All that is carried over is more than Temporal takes.
         """
-        if self._requests.open_requests:
-            raise ApplicationError(
-                f"continue_as_new was called while {self._requests.open_requests[0].id!r} is open. "
-                "Call it when no request waits for an answer.",
-                non_retryable=True,
-            )
-        if self.agent_works:
-            raise ApplicationError(
-                "continue_as_new was called while the agent works, whose turn would be lost. "
-                "run_agent(carried=...) does it by itself when it is time.",
-                non_retryable=True,
-            )
-        self._handed_on = carried
-        waiting = [*self._requests.messages, *self._log.inbox]
-        also = {"requests": self._requests.carried(), "first": self._first is not None}
-        try:
-            self._log.continue_as_new(waiting, also=also, author=carried)
-        except workflow.ContinueAsNewError:
-            self.hands_on = True
-            raise
-
-    def note_act(self, handle: "asyncio.Task[Any] | None" = None) -> None:
-        """Note what the author's code has done before its agent, for a new run would do it again.
-
-        What a handler does is not noted: a new run does not receive its signal or update again.
-
-        Args:
-            handle: What it has begun, which counts once that is done. What goes on beside the agent
-                is begun anew with it.
-        """
-        if handle is not None:
-            self._under_way += 1
-            handle.add_done_callback(self._note_end)
-        if self._turns is not None or _handles.get():
-            return
-        if handle is None:
-            self._acted = True
-        else:
-            handle.add_done_callback(self._note_done)
-
-    @property
-    def forgotten(self) -> ApplicationError | None:
-        """The failure of a task whose code never awaited what it has called."""
-        return next((each.never_awaited() for each in self._askings if not each.awaited), None)
-
-    def check_asked(self) -> None:
-        """Check that nothing is done while a question waits to be awaited, and so asked.
-
-        Raises:
-            ApplicationError: It does; the task fails with it, whatever its code makes of that.
-        """
-        idle = [each for each in self._askings if not each.awaited]
-        if not idle:
-            return
-        begins = {id(each.get_coro()) for each in asyncio.all_tasks()}
-        for each in idle:
-            if id(each) not in begins:
-                failure = each.never_awaited()
-                self._note_lost(failure)
-                raise failure
-
-    @property
-    def agent_works(self) -> bool:
-        """True while the agent has a turn, also one that is being stopped."""
-        return self._turns is not None and self._turns.running
-
-    @property
-    def others_publish(self) -> bool:
-        """True while events of the agent, or of an activity, may come."""
-        return self._under_way > 0
-
-    async def stop_agent(self) -> None:
-        """Stop the agent's turn and wait until it has ended; for the guard of the workflow."""
-        if self._turns is not None:
-            await self._turns.stop()
-
-    async def clean_up_agent(self) -> None:
-        """Wait until an agent that no turn has told of the cancel has; for the guard as well."""
-        if self._turns is not None:
-            await self._turns.clean_up()
-
-    async def switch(self) -> NoReturn:
-        """Do what :meth:`continue_as_new` was called for, with all that has come since.
-
-        For the guard of the workflow: the author's code may have gone on for a while, and the run
-        may be one that cannot end at once.
-        """
-        await self._log.settle()
-        if self._requests.open_requests:
-            self._requests.take_back_all("the new run of the workflow")
-        self.continue_as_new(self._handed_on)
+        self._control.continue_as_new(carried)
 
     # ---------------------------------------------------------------- helpers
-
-    def _note_done(self, _: "asyncio.Task[Any]") -> None:
-        self._acted = True
 
     def _unused_artifact_id(self) -> str:
         used = {artifact.artifact_id for artifact in self._log.state.task.artifacts}
         numbers = itertools.count(len(used) + 1)
         return next(each for each in map("artifact-{}".format, numbers) if each not in used)
-
-    async def _run_agent(self, carried: Any) -> None:
-        if self._first is not None:
-            self._requests.messages.appendleft(self._first)
-            self._first = None
-        nothing_done = self._done_so_far() == self._begun
-
-        def continue_as_new() -> None:
-            # What the author's code has asked beside the agent, it would ask again.
-            may_begin_anew = nothing_done and self._requests.asked == self._begun[1]
-            if self._requests.open_requests or not (may_begin_anew or carried is not None):
-                return
-            if carried is None and self._acted:
-                return
-            self.continue_as_new(self.carried if carried is None else carried)
-
-        turns = AgentLoop(self._log, self._requests.messages, continue_as_new=continue_as_new)
-        self._turns = turns
-        await turns.run()
-        if turns.failure is not None:
-            raise turns.failure
-
-    def _asking(
-        self, name: str, code: Callable[[], Coroutine[Any, Any, T]]
-    ) -> Coroutine[Any, Any, T]:
-        asking = Asking(name, code, self._note_lost)
-        self._askings.add(asking)
-        return asking
-
-    def _note_lost(self, failure: ApplicationError) -> None:
-        self.failure = self.failure or failure
 
     async def _escalated(
         self,
@@ -520,30 +365,6 @@ class TaskRun:
         if user != self.owner:
             request.requester = user
 
-    def _note_end(self, _: "asyncio.Task[Any]") -> None:
-        self._under_way -= 1
-
-    def _end(self, state: TaskState, text: str = "") -> None:
-        arguments.optional_text("text", text)
-        self._requests.take_back_all("the end of the task")
-        self._log.emit_status(state, text)
-        self._requests.show()
-
-    async def _serve(self) -> None:
-        try:
-            await self._requests.serve()
-        except Exception as failure:  # the guard turns it into the task's failure
-            self.failure = failure
-
-    def _put_aside_what_was_said(self) -> None:
-        """Let no message of an earlier run answer what this one has yet to ask."""
-        self._requests.messages.extend(self._log.inbox)
-        self._log.inbox.clear()
-
-    def _done_so_far(self) -> tuple[int, int]:
-        """Return what grows when the author's code has waited for something, or asked."""
-        return workflow.info().get_current_history_length(), self._requests.asked
-
     def _new_request(
         self,
         kind: RequestKind,
@@ -561,6 +382,7 @@ class TaskRun:
             asked_at=now_text(workflow.now()),
             choices=choices or [],
         )
+        self._control.note_done()
         self._requests.identify(request)
         pending = PendingRequest(request, asked=summary)
         pending.set_deadline(timeout)
@@ -639,13 +461,3 @@ def _too_late(summary: str) -> ApplicationError:
         "reject(), and before the agent ends it.",
         non_retryable=True,
     )
-
-
-def in_handler() -> None:
-    """Have what the present ``asyncio`` task does count as done by a signal or update handler."""
-    _handles.set(True)
-
-
-def current_run() -> TaskRun | None:
-    """Return the TaskRun of the workflow that is running; ``None`` when it made none."""
-    return getattr(asyncio.get_running_loop(), _RUN_ATTRIBUTE, None)

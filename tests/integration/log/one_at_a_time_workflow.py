@@ -18,12 +18,12 @@ class OneAtATime:
     def __init__(self, start: TaskStart) -> None:
         self._log = TaskLog(start)
         self._inbox: deque[ReceivedMessage] = deque([self._log.inbox.popleft()])
-        self._turns = AgentLoop(self._log, self._inbox, continue_as_new=lambda: None)
+        self._turns = AgentLoop(self._log)
 
     @workflow.run
     async def run(self, start: TaskStart) -> None:
         """Let the agent work."""
-        await self._turns.run()
+        await self._turns.run(self._inbox)
 
     @workflow.signal
     def hand_over(self) -> None:
