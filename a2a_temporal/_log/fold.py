@@ -147,7 +147,7 @@ def _fold_agent_events(state: LogState, entry: EventsEntry) -> list[StreamEvent]
     for event in entry.events:
         made += _apply(state, event, entry.at, turn=entry.turn, kept=state.checkpoint)
     state.turn_done = state.turn_done or entry.done
-    state.turn_left = state.turn_left or entry.left
+    state.completed_early = state.completed_early or entry.left
     return made
 
 
@@ -185,7 +185,7 @@ def _open_turn(state: LogState, turn: int) -> None:
     state.attempt = 0
     state.sequence = 0
     state.turn_done = False
-    state.turn_left = False
+    state.completed_early = False
     state.lost_waiting = 0
     state.checkpoint = Checkpoint(messages=_messages(state.task))
 
@@ -261,7 +261,7 @@ def _set_status(
     answers = state.turns if turn is None else turn
     stands = status.state in INTERRUPTED_STATES and answers >= state.status_turn
     if state.interrupted and not stands and not goes_on:
-        state.left_turn = max(state.left_turn, state.status_turn)
+        state.abandoned_turn = max(state.abandoned_turn, state.status_turn)
     task.status.CopyFrom(status)
     state.status_turn = answers
     state.answers = None

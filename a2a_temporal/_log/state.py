@@ -29,6 +29,7 @@ from a2a_temporal._log.entries import (
 )
 from a2a_temporal._log.protojson import digest, from_json, to_json
 from a2a_temporal._log.reserved import is_reserved
+from a2a_temporal._log.snapshot import Snapshot, TurnNumbers
 
 TERMINAL_STATES = frozenset(
     {
@@ -77,20 +78,12 @@ class Source:
 
 
 @dataclass
-class LogState:
+class LogState(TurnNumbers):
     """Everything the entries so far say. Changed only by :func:`fold`.
 
-    ``turn``, ``attempt`` and ``sequence`` name the last batch of agent events that counted;
-    ``turn_done`` says the agent's code has returned for that turn, ``turn_left`` that its activity
-    will not complete by itself either; ``status_turn`` is the turn that
-    the present status answers, ``answered_turn`` the last one that was answered by a question which
-    a message has answered since, ``left_turn`` the last one whose question was left behind without
-    one; ``answers`` is the state in which the task waited when the message came that set it to work
-    again, None once it has another status; ``approvers`` are the people and groups ever asked to
-    decide, ``asking`` those who are asked now, in the form in which names are compared;
-    ``reports`` are the ids of the messages by which the workflow asks and says what was decided.
-    ``waited`` counts the milliseconds in which the task has waited for a person, up to its present
-    status; ``lost_waiting`` the attempts at the current turn that were given up while they asked.
+    ``approvers`` are the people and groups ever asked to decide, ``asking`` those asked now,
+    in the form in which names are compared; ``reports`` are the ids of the messages by which the
+    workflow asks and says what was decided.
     ``render_result`` turns the result of a plain workflow into parts. ``reply`` is the direct
     Message of an agent that answered without making a task.
     ``push_configs`` says by id who is told of events, ``push_revision`` how often one was set.
@@ -104,17 +97,6 @@ class LogState:
     start: TaskStart
     task: Task
     accepted: dict[str, Accepted]
-    turn: int = 0
-    attempt: int = 0
-    sequence: int = 0
-    turn_done: bool = False
-    turn_left: bool = False
-    status_turn: int = 0
-    answered_turn: int = 0
-    left_turn: int = 0
-    answers: TaskState | None = None
-    waited: int = 0
-    lost_waiting: int = 0
     reply: Message | None = None
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     approvers: set[str] = field(default_factory=set[str])
@@ -164,10 +146,10 @@ class LogState:
     def was_settled(self, turn: int) -> bool:
         """True when a caller who has waited since ``turn`` began has had an answer.
 
-        Unlike :meth:`settled`, of a question left behind without a message as well: a reader that
+        Unlike :meth:`settled`, of an abandoned question as well: a reader that
         is late reads what has come behind it together with it. Who asks again comes behind both.
         """
-        return self.settled(turn) or self.left_turn >= turn
+        return self.settled(turn) or self.abandoned_turn >= turn
 
     def waits_for(self, turn: int) -> bool:
         """True when the agent's code has returned for ``turn``, and left the task waiting.
@@ -264,7 +246,7 @@ class LogState:
 def begin(start: TaskStart) -> LogState:
     """Return the state of a task just created, or carried over from its previous run."""
     if start.snapshot is not None:
-        return _restore(start)
+        return _restore(start, Snapshot.from_json(start.snapshot))
     message = Message()
     message.CopyFrom(start.first_message)
     message.task_id = start.task_id
@@ -286,70 +268,49 @@ def begins_as(start: TaskStart) -> TaskState:
     return TaskState.TASK_STATE_WORKING if start.plain else TaskState.TASK_STATE_SUBMITTED
 
 
-def snapshot(state: LogState) -> dict[str, Any]:
-    """Return ``state`` as plain JSON for the next run of the workflow (continue-as-new)."""
+def snapshot(state: LogState) -> Snapshot:
+    """Return what the next run of the workflow needs to know of ``state`` (continue-as-new)."""
     checkpoint = state.checkpoint
     if state.turn_done:  # nothing of the turn is dropped any more
         # Where it has ended with a question, its words are those in which it may be asked again.
         said = checkpoint.message_ids if checkpoint.asked else set[str]()
         checkpoint = Checkpoint(asked=checkpoint.asked, message_ids=said)
-    return {
-        "task": to_json(state.task),
-        "accepted": {
-            message_id: [accepted.turn, accepted.digest]
-            for message_id, accepted in state.accepted.items()
-        },
-        "turn": state.turn,
-        "attempt": state.attempt,
-        "sequence": state.sequence,
-        "turn_done": state.turn_done,
-        "status_turn": state.status_turn,
-        "answered_turn": state.answered_turn,
-        "left_turn": state.left_turn,
-        "answers": state.answers,
-        "waited": state.waited,
-        "lost_waiting": state.lost_waiting,
-        "approvers": sorted(state.approvers),
-        "reply": to_json(state.reply) if state.reply is not None else None,
-        "push_configs": push_configs_to_json(state.push_configs),
-        "push_revision": state.push_revision,
-        "entries": state.entries,
-        "generation": state.generation,
-        "checkpoint": checkpoint.to_json(),
-    }
+    return Snapshot(
+        **state.numbers(),
+        task=to_json(state.task),
+        accepted={key: [each.turn, each.digest] for key, each in state.accepted.items()},
+        approvers=sorted(state.approvers),
+        reply=to_json(state.reply) if state.reply is not None else None,
+        push_configs=push_configs_to_json(state.push_configs),
+        push_revision=state.push_revision,
+        entries=state.entries,
+        generation=state.generation,
+        checkpoint=checkpoint.to_json(),
+    )
 
 
-def _restore(start: TaskStart) -> LogState:
-    carried = start.snapshot or {}
-    reply = carried.get("reply")
-    task = from_json(carried["task"], Task())
+def _restore(start: TaskStart, carried: Snapshot) -> LogState:
+    task = from_json(carried.task, Task())
     said = [*task.history, task.status.message]
+    if carried.answers not in INTERRUPTED_STATES:
+        carried.answers = None
     return LogState(
         start,
         task,
         {
-            message_id: Accepted(int(turn), str(content))
-            for message_id, (turn, content) in carried["accepted"].items()
+            key: Accepted(int(turn), str(content))
+            for key, (turn, content) in carried.accepted.items()
         },
-        turn=int(carried.get("turn", 0)),
-        attempt=int(carried.get("attempt", 0)),
-        sequence=int(carried.get("sequence", 0)),
-        turn_done=bool(carried.get("turn_done", False)),
-        status_turn=int(carried.get("status_turn", 0)),
-        answered_turn=int(carried.get("answered_turn", 0)),
-        left_turn=int(carried.get("left_turn", 0)),
-        answers=next((each for each in INTERRUPTED_STATES if each == carried.get("answers")), None),
-        waited=int(carried.get("waited", 0)),
-        lost_waiting=int(carried.get("lost_waiting", 0)),
-        approvers=set(carried.get("approvers", [])),
+        **carried.numbers(),
+        approvers=set(carried.approvers),
         reports={message.message_id for message in said if is_reserved(message)},
-        reply=from_json(reply, Message()) if reply else None,
-        push_configs=parse_push_configs(carried.get("push_configs", [])),
-        push_revision=int(carried.get("push_revision", 0)),
-        entries=int(carried.get("entries", 0)),
-        counted=int(carried.get("generation", 1)),
-        turns_before=len(carried["accepted"]),
-        checkpoint=Checkpoint.from_json(carried.get("checkpoint") or {}),
+        reply=from_json(carried.reply, Message()) if carried.reply else None,
+        push_configs=parse_push_configs(carried.push_configs),
+        push_revision=carried.push_revision,
+        entries=carried.entries,
+        counted=carried.generation,
+        turns_before=len(carried.accepted),
+        checkpoint=Checkpoint.from_json(carried.checkpoint),
     )
 
 

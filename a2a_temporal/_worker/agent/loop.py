@@ -25,6 +25,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal import errors
     from a2a_temporal._log import wire
     from a2a_temporal._log.protojson import to_json
+    from a2a_temporal._log.snapshot import Snapshot
     from a2a_temporal._worker.agent.turn import TurnInput, end_local_turn
     from a2a_temporal._worker.agent.working_time import worked_in
     from a2a_temporal._worker.failures import client_text
@@ -77,15 +78,16 @@ class AgentLoop:
         self._options = agent_options()
         self._inbox: deque[ReceivedMessage] = deque()
         self._turns: asyncio.Task[None] | None = None
-        carried = log.state.start.snapshot or {}
-        self.turn, given_up = carried.get("agent", [log.state.turn, False])
+        carried = log.carried
+        self.turn: int = carried.agent_turn if carried is not None else 0
+        given_up = carried is not None and carried.agent_given_up
         self.phase: Phase = Phase.GIVEN_UP if given_up else Phase.IDLE
         self._then = Phase.IDLE  # what the phase becomes when the agent has stopped
 
-    @property
-    def carried(self) -> list[Any]:
-        """What the next run of the workflow must know."""
-        return [self.turn, self.phase is Phase.GIVEN_UP]
+    def carry(self, snapshot: Snapshot) -> Snapshot:
+        """Return a snapshot with what the next run must know of the agent."""
+        given_up = self.phase is Phase.GIVEN_UP
+        return replace(snapshot, agent_turn=self.turn, agent_given_up=given_up)
 
     @property
     def active(self) -> bool:
@@ -313,7 +315,7 @@ class AgentLoop:
         state = self._log.state
 
         def left() -> bool:
-            return state.turn == turn and state.turn_left
+            return state.turn == turn and state.completed_early
 
         try:
             await workflow.wait_condition(lambda: attempts.done() or left())

@@ -52,4 +52,4 @@ class AgentWorkflow:
         return {"state": state_name(state)}
 
     def _continue_as_new(self) -> None:
-        self._log.continue_as_new(self._log.inbox, also={"agent": self._agent.carried})
+        self._log.continue_as_new(self._agent.carry(self._log.snapshot(self._log.inbox)))

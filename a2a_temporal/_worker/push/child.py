@@ -23,20 +23,21 @@ with workflow.unsafe.imports_passed_through():
 
 NOTIFY_INTERVAL = timedelta(milliseconds=250)
 
-_NUMBER = "push_child"
-
 
 class PushChild:
     """The delivery workflow as seen by the task's workflow.
 
     Args:
         state: The folded log; shared, and read whenever the child is notified.
+        number: The number of the previous run's child, 0 for none.
+
+    Attributes:
+        number: The number of the newest child, which the next run must know.
     """
 
-    def __init__(self, state: LogState) -> None:
+    def __init__(self, state: LogState, number: int) -> None:
         self._state = state
-        carried = state.start.snapshot or {}
-        self._number = int(carried.get(_NUMBER, 0))
+        self.number: int = number
         self._previous = ""
         self._grown = 0
         self._notified = 0
@@ -46,11 +47,6 @@ class PushChild:
         bind(self)
         workflow.register_random_seed_callback(self._note_reset)
         self.notify()
-
-    @property
-    def carried(self) -> dict[str, int]:
-        """What the next run of the task must know (continue-as-new)."""
-        return {_NUMBER: self._number}
 
     def notify(self) -> None:
         """Have the child learn that the log has grown."""
@@ -112,12 +108,12 @@ class PushChild:
 
     @property
     def _id(self) -> str:
-        return wire.push_workflow_id(self._state.start.task_id, self._number)
+        return wire.push_workflow_id(self._state.start.task_id, self.number)
 
     def _take_number(self) -> None:
         """Name the next child; at once, so that a continue-as-new carries the name of this one."""
-        self._previous = self._id if self._number else ""
-        self._number += 1
+        self._previous = self._id if self.number else ""
+        self.number += 1
         self._started = False
 
     async def _start(self) -> None:
@@ -131,7 +127,7 @@ class PushChild:
                     PushStart(
                         task_id=start.task_id,
                         run_id=workflow.info().run_id,
-                        number=self._number,
+                        number=self.number,
                         configs=configs_of(self._state),
                         previous=self._previous,
                         search_attributes=start.search_attributes,

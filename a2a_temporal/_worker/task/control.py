@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, NoReturn, TypeVar
 from weakref import WeakSet
 
@@ -48,11 +49,11 @@ class TaskControl:
         self.failure: BaseException | None = None
         self.next_run: tuple[Any] | None = None
         self._first: ReceivedMessage | None = None  # until the agent is given it
-        if start.snapshot is None:
+        if (known := self.log.carried) is None:
             self._first = self.log.inbox.popleft()
         else:
-            self.requests.restore(start.snapshot.get("requests", {}))
-            if start.snapshot.get("first"):
+            self.requests.restore(known.requests)
+            if known.first:
                 self._first = ReceivedMessage(self.log.state.task.history[0], start.request)
             # No message of an earlier run answers what this one has yet to ask.
             self.requests.messages.extend(self.log.inbox)
@@ -173,14 +174,13 @@ class TaskControl:
                 "run_agent(carried=...) does it by itself when it is time.",
                 non_retryable=True,
             )
-        waiting = [*self.requests.messages, *self.log.inbox]
-        also = {
-            "requests": self.requests.carried(),
-            "first": self._first is not None,
-            "agent": self.agent.carried,
-        }
+        snapshot = replace(
+            self.agent.carry(self.log.snapshot([*self.requests.messages, *self.log.inbox])),
+            requests=self.requests.carried(),
+            first=self._first is not None,
+        )
         try:
-            self.log.continue_as_new(waiting, also=also, author=carried)
+            self.log.continue_as_new(snapshot, author=carried)
         except workflow.ContinueAsNewError:
             self.next_run = (carried,)
             raise

@@ -30,6 +30,7 @@ with workflow.unsafe.imports_passed_through():
     from a2a_temporal._log.fold import fold
     from a2a_temporal._log.indexing import lasting_attributes
     from a2a_temporal._log.protojson import StreamEvent, event_to_json, to_json
+    from a2a_temporal._log.snapshot import Snapshot
     from a2a_temporal._log.state import LogState, agent_message, begin, snapshot, state_name
     from a2a_temporal._reading.decode import plain_json
     from a2a_temporal._worker.push.child import PushChild
@@ -63,6 +64,7 @@ class TaskLog:
     Attributes:
         state: What the log says so far.
         inbox: Client messages nobody has looked at yet.
+        carried: What the previous run knew; None in the first.
         arrivals: Numbers what comes into this run, whichever signal brings it.
         budget: What the present workflow task may still emit.
         on_indexed: Called when the task begins to be indexed.
@@ -72,13 +74,17 @@ class TaskLog:
         self.state: LogState = begin(start)
         self.inbox: deque[ReceivedMessage] = deque()
         self.arrivals = itertools.count(1)
+        self.carried: Snapshot | None = None
         if start.snapshot is None:
             self.inbox.append(ReceivedMessage(self.state.task.history[0], start.request))
         else:
-            self._restore(start.snapshot)
+            self.carried = Snapshot.from_json(start.snapshot)
+            history = {message.message_id: message for message in self.state.task.history}
+            for message_id, request in self.carried.inbox:
+                self.inbox.append(ReceivedMessage(history[message_id], request))
         self._indexed: tuple[Any, int] | None = self._status_key()
         self.on_indexed: Callable[[], None] = lambda: None
-        self._push = PushChild(self.state)
+        self._push = PushChild(self.state, self.carried.push_child if self.carried else 0)
         self.budget = WorkflowTaskBudget()
         on_signal(wire.MESSAGE_SIGNAL, self._on_message)
         on_signal(wire.EVENTS_SIGNAL, self._on_events)
@@ -122,7 +128,7 @@ class TaskLog:
         if not (long or info.is_continue_as_new_suggested()):
             return False
         # A task too large to be carried over stays in its run, for as long as the engine lets it.
-        return self.budget.holds(snapshot(self.state))
+        return self.budget.holds(snapshot(self.state).to_json())
 
     async def settle(self) -> None:
         """Wait until nothing holds up the end of this run, so that what it hands over is all.
@@ -131,36 +137,31 @@ class TaskLog:
         """
         await self._push.settle()
 
-    def continue_as_new(
-        self,
-        waiting: Iterable[ReceivedMessage],
-        *,
-        also: dict[str, Any] | None = None,
-        author: Any = None,
-    ) -> NoReturn:
-        """Let a new run take over with everything the task is; clients see no seam.
+    def snapshot(self, waiting: Iterable[ReceivedMessage]) -> Snapshot:
+        """Return what the next run needs to know of the task.
 
         Args:
             waiting: Messages nobody has handled yet; they are in the new run's inbox.
-            also: Further JSON to carry; the new run finds it in its start's snapshot.
+        """
+        inbox = [[each.message.message_id, each.request] for each in waiting]
+        return replace(snapshot(self.state), inbox=inbox, push_child=self._push.number)
+
+    def continue_as_new(self, carried: Snapshot, *, author: Any = None) -> NoReturn:
+        """Let a new run take over; clients see no seam.
+
+        Args:
+            carried: Everything the task is.
             author: What the author of the workflow hands on, as JSON.
 
         Raises:
             PublicError: The task is too large to be carried over.
         """
-        carried = snapshot(self.state)
-        carried["inbox"] = [[each.message.message_id, each.request] for each in waiting]
-        carried |= self._push.carried
-        carried.update(also or {})
-        start = replace(self.state.start, snapshot=carried, carried=author, push_config=None)
+        start = replace(
+            self.state.start, snapshot=carried.to_json(), carried=author, push_config=None
+        )
         (payload,) = workflow.payload_converter().to_payloads([start])
         self.budget.check_payload(len(payload.data), "What a new run needs to take over")
         workflow.continue_as_new(start)
-
-    def _restore(self, carried: dict[str, Any]) -> None:
-        history = {message.message_id: message for message in self.state.task.history}
-        for message_id, request in carried.get("inbox", []):
-            self.inbox.append(ReceivedMessage(history[message_id], request))
 
     def _on_message(self, value: Any = None, *_: Any) -> None:
         entry = parse_signal(wire.MESSAGE_SIGNAL, value)

@@ -115,7 +115,7 @@ def folded(*entries: Entry, start: TaskStart | None = None) -> LogState:
 
 def through_continue_as_new(state: LogState) -> LogState:
     """What the next run of the workflow makes of what this one carries over."""
-    carried: dict[str, Any] = json.loads(json.dumps(snapshot(state)))
+    carried: dict[str, Any] = json.loads(json.dumps(snapshot(state).to_json()))
     return begin(replace(state.start, snapshot=carried))
 
 

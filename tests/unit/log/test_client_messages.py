@@ -114,7 +114,9 @@ def test_a_question_that_somebody_has_answered_is_an_answer_all_the_same() -> No
     fold(state, batch(2, 1, 1, status(WORKING)))
     assert state.settled(1)
     assert not state.settled(2)
-    carried = folded(start=TaskStart("task", "context", "agent", {}, snapshot=snapshot(state)))
+    carried = folded(
+        start=TaskStart("task", "context", "agent", {}, snapshot=snapshot(state).to_json())
+    )
     assert carried.settled(1)
     assert not carried.settled(2)
 
@@ -136,7 +138,9 @@ def test_a_question_that_is_answered_otherwise_than_by_a_message_is_an_answer_to
 
 def test_who_sends_again_after_such_an_answer_has_yet_to_get_his() -> None:
     state = folded(emitted(status(INPUT_REQUIRED, "a1")), emitted(status(WORKING)))
-    carried = folded(start=TaskStart("task", "context", "agent", {}, snapshot=snapshot(state)))
+    carried = folded(
+        start=TaskStart("task", "context", "agent", {}, snapshot=snapshot(state).to_json())
+    )
     for each in (state, carried):
         assert each.was_settled(1)
         assert not each.settled(1)

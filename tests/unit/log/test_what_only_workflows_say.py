@@ -119,4 +119,4 @@ def test_nobody_can_take_a_record_back_by_using_its_message_again() -> None:
 
 
 def _next(state: LogState) -> TaskStart:
-    return TaskStart("t", "c", "a", FIRST, at=AT, snapshot=snapshot(state))
+    return TaskStart("t", "c", "a", FIRST, at=AT, snapshot=snapshot(state).to_json())

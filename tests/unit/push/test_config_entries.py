@@ -81,7 +81,7 @@ def test_a_config_counts_if_its_message_does() -> None:
 def test_the_next_run_knows_them() -> None:
     state = begin(replace(started(), push_config=FIRST))
     apply(state, set=SECOND)
-    carried = begin(replace(started(), snapshot=snapshot(state)))
+    carried = begin(replace(started(), snapshot=snapshot(state).to_json()))
     assert carried.push_configs == state.push_configs
     assert carried.push_revision == state.push_revision
 
