@@ -10,6 +10,7 @@ DEV     := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup test long check format check-forge bench paths suites chaos soak versions \
+  frameworks \
   release-check secrets clean
 
 help:
@@ -20,6 +21,7 @@ help:
 	@echo "make bench   the benchmark table -> benchmarks/RESULTS.md"
 	@echo "make paths   how many modules each operation passes through -> benchmarks/RESULTS.md"
 	@echo "make suites  third-party conformance suites against the bench agent"
+	@echo "make frameworks  the pages of docs/frameworks, each with its framework (minutes)"
 	@echo "make chaos   processes killed, frozen and restarted at random under load (minutes)"
 	@echo "make soak    half an hour beside 5,000 open streams -> benchmarks/RESULTS.md"
 	@echo "make release-check  builds sdist and wheel, installs the wheel, runs the demo from it"
@@ -125,3 +127,20 @@ secrets:
 
 clean:
 	rm -rf $(VENV) dist .a2a-temporal .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+
+# Each framework has an environment of its own: their requirements exclude each other.
+# FRAMEWORKS=langgraph chooses one. A page says with which versions its tests have passed.
+FRAMEWORKS ?= $(patsubst tests/frameworks/requirements/%.txt,%,$(wildcard tests/frameworks/requirements/*.txt))
+frameworks: $(addprefix framework-,$(FRAMEWORKS))
+
+framework-%: $(VENV)/frameworks/%/.installed
+	@$(VENV)/frameworks/$*/bin/python -m pytest --confcutdir=tests/frameworks -W default \
+	  tests/frameworks/test_$*.py
+
+.PRECIOUS: $(VENV)/frameworks/%/.installed
+$(VENV)/frameworks/%/.installed: tests/frameworks/requirements/%.txt pyproject.toml | $(VENV)/bin/python
+	@echo "Installing $* ..."
+	@$(VENV)/bin/python -m venv $(VENV)/frameworks/$*
+	@$(VENV)/frameworks/$*/bin/pip install --disable-pip-version-check --quiet \
+	  pytest pytest-asyncio pytest-timeout --requirement $< --editable '.[embedded]'
+	@touch $@

@@ -16,6 +16,7 @@ from starlette.authentication import AuthenticationBackend
 from starlette.middleware import Middleware
 from temporalio.client import Client
 from temporalio.converter import DataConverter
+from temporalio.plugin import SimplePlugin
 from temporalio.worker import Replayer, Worker
 
 from a2a_temporal._app import create_app
@@ -201,11 +202,13 @@ class Agent:
         Args:
             client: The client that the histories come from.
         """
+        converter = self.client(client).data_converter
         return Replayer(
             workflows=self.worker_workflows,
-            data_converter=self.client(client).data_converter,
             plugins=[
                 *(each for each in self.plugins if isinstance(each, temporalio.worker.Plugin)),
+                # Plugins change a converter once: what they made of the client's replaces theirs.
+                SimplePlugin("a2a_temporal.client_converter", data_converter=lambda _: converter),
                 self._plugin,
             ],
             interceptors=[

@@ -14,7 +14,7 @@ import httpx
 
 from a2a_temporal._embedded import EmbeddedTemporal
 
-_START_SECONDS = 30.0
+_START_SECONDS = 60.0
 _POLL_SECONDS = 0.05
 
 

@@ -70,6 +70,23 @@ async def test_what_ran_encrypted_with_a_plugin_is_replayed(temporal: TemporalSe
         await running.replay()
 
 
+async def test_a_plugin_that_changes_a_converter_once_can_replay(temporal: TemporalServer) -> None:
+    """As the plugin of the OpenAI Agents SDK, which refuses a converter that is not the default."""
+
+    def pydantic(converter: DataConverter | None) -> DataConverter:
+        given = converter or DataConverter.default
+        if given.payload_converter_class is not DataConverter.default.payload_converter_class:
+            raise ValueError(f"no default converter: {given}")
+        new = pydantic_data_converter.payload_converter_class
+        return dataclasses.replace(given, payload_converter_class=new)
+
+    plugin = SimplePlugin("test.Once", data_converter=pydantic)
+    agent = Agent(card=CARD, executor=Scripted(), plugins=[plugin])
+    async with running_agent(await _encrypting(temporal), agent) as running:
+        assert state_of(await running.send("say:hello")) == "completed"
+        await running.replay()
+
+
 async def test_a_client_that_has_all_of_an_agent_is_not_made_again(
     temporal: TemporalServer,
 ) -> None:
