@@ -15,8 +15,9 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -113,12 +114,14 @@ class EmbeddedTemporal:
         if await self._join():
             return
         before = notes.load(self.directory)
-        port = await _port(self._wanted_port, before and before.port, DEFAULT_PORT)
-        ui_port = await _port(self._wanted_ui_port, before and before.ui_port, DEFAULT_UI_PORT)
-        self._child = self._spawn(port, ui_port)
-        self._own(EmbeddedState(self._child.pid, os.getpid(), port, ui_port))
+        port, ui_port = self._wanted_port, self._wanted_ui_port
         try:
-            await self._ready()
+            async with _choosing_ports():
+                port = await _port(port, before and before.port, DEFAULT_PORT)
+                ui_port = await _port(ui_port, before and before.ui_port, DEFAULT_UI_PORT)
+                self._child = self._spawn(port, ui_port)
+                self._own(EmbeddedState(self._child.pid, os.getpid(), port, ui_port))
+                await self._ready()
             # The --search-attribute flags count for a new database only.
             await register_search_attributes(Gateway(await self.client()))
         except BaseException:
@@ -218,7 +221,8 @@ class EmbeddedTemporal:
                 f"its log is {self._log_file}"
             )
         lines = self._log_file.read_text(encoding="utf-8", errors="replace").splitlines()
-        last = " ".join(lines[-_LOG_LINES_IN_ERRORS:]) or f"see {self._log_file}"
+        error = [line for line in lines if "error=" in line][:1]  # a trace may follow it
+        last = " ".join(error or lines[-_LOG_LINES_IN_ERRORS:]) or f"see {self._log_file}"
         raise EmbeddedTemporalError(f"the embedded Temporal ended: {last}")
 
     async def _end(self, how: signal.Signals) -> None:
@@ -264,6 +268,35 @@ def find_binary() -> str:
             "TEMPORAL_ADDRESS to a Temporal that runs"
         )
     return found
+
+
+@contextlib.asynccontextmanager
+async def _choosing_ports() -> AsyncGenerator[None]:
+    """Let one server of a user at a time choose its ports, until it listens there.
+
+    Of two that start at once, both find the usual port free. Only one gets it, and it would answer
+    the other's calls as well.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    path = Path(tempfile.gettempdir()) / f"a2a-temporal-{os.getuid()}.lock"
+    lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
+    try:
+        while not _locked(lock):  # noqa: ASYNC110 # another process has it
+            await asyncio.sleep(_POLL_SECONDS)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _locked(file: int) -> bool:
+    import fcntl  # not on Windows
+
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
 
 
 async def _port(wanted: int | None, before: int | None, default: int) -> int:

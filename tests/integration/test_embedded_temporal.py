@@ -1,6 +1,7 @@
 """The embedded Temporal: started, killed, found again; never two on one database."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import socket
@@ -121,6 +122,17 @@ async def test_two_directories_have_two_servers_at_once(tmp_path: Path) -> None:
         assert one.address != two.address
         await _start_workflow(await one.client())
         assert (await (await two.client()).count_workflows("")).count == 0
+
+
+async def test_servers_that_start_at_the_same_moment_get_ports_of_their_own(tmp_path: Path) -> None:
+    servers = [EmbeddedTemporal(directory=tmp_path / name) for name in ("a", "b", "c")]
+    async with contextlib.AsyncExitStack() as stack:
+        for server in servers:
+            stack.push_async_callback(server.stop)
+        await asyncio.gather(*(server.start() for server in servers))
+        await _start_workflow(await servers[0].client())
+        counts = [(await (await each.client()).count_workflows("")).count for each in servers]
+        assert counts == [1, 0, 0]
 
 
 async def test_a_server_of_a_living_owner_is_shared_and_not_stopped(tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
 """A caller whose server reads the question late, with what followed it, has its answer as well."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from temporalio.service import RPCError, RPCStatusCode
 
-from a2a_temporal._reading.reader import LogReader
+from a2a_temporal._gateway import Gateway
 from tests.support.in_process import Scripted, agent_worker, new_task_queue, served
 from tests.support.temporal_server import TemporalServer
 from tests.support.waiting import eventually, within
@@ -15,15 +16,16 @@ async def test_a_blocking_send_ends_though_the_next_turn_has_begun(
     temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, queue, scripted = await temporal.client(), new_task_queue(), Scripted()
-    poll = LogReader.poll
+    poll = Gateway.poll_history
     out_of_reach = False
 
-    async def poll_or_fail(reader: LogReader) -> bool:
-        if out_of_reach:
+    async def poll_or_fail(*args: Any, **options: Any) -> Any:
+        page = None if out_of_reach else await poll(*args, **options)
+        if out_of_reach:  # a poll that was under way brings nothing either
             raise RPCError("the connection is gone", RPCStatusCode.UNAVAILABLE, b"")
-        return await poll(reader)
+        return page
 
-    monkeypatch.setattr(LogReader, "poll", poll_or_fail)
+    monkeypatch.setattr(Gateway, "poll_history", poll_or_fail)
     async with (
         agent_worker(client, queue, agent=scripted),
         served(client, queue) as agent,
